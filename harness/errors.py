@@ -1,0 +1,83 @@
+"""Everything this package raises on purpose, and what the command line makes of it.
+
+    HarnessError                    exit 1   one sentence for people; the message is all they see
+    ├── UsageError                  exit 2   a wrong file, key, path, column, name: what, where, nearest valid thing
+    └── ProgramFailure                       the program gave no usable output for one example
+    RunStopped (BaseException)      exit 1, 3 or 130   nothing may go on: see below
+
+`RunStopped` derives from BaseException because DSPy's evaluators and optimizers turn every Exception into a
+score of zero. A metric with a bug, a budget that is spent, a model that is not there or Ctrl-C must not become
+a score, so they must not be an Exception while DSPy is on the stack.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from enum import Enum
+
+
+class HarnessError(Exception):
+    """A sentence for people. The command line prints it without a traceback."""
+
+    exit_code = 1
+
+
+class UsageError(HarnessError):
+    """The user's file, argument or data is wrong; the sentence says what, where and the nearest valid thing."""
+
+    exit_code = 2
+
+
+class ProgramFailure(HarnessError):
+    """The program produced nothing that can be read for one example (truncated, unparsable, invalid)."""
+
+
+class StopReason(Enum):
+    """Why a run may not go on."""
+
+    METRIC = "metric"
+    """The metric raised: a bug in it, never a low score."""
+    MODEL = "model"
+    """A model is not there, refuses the key, or stayed unreachable through all retries."""
+    BUDGET = "budget"
+    """A declared limit is reached."""
+    INTERRUPT = "interrupt"
+    """Ctrl-C."""
+
+
+_EXIT_CODES = {StopReason.METRIC: 1, StopReason.MODEL: 1, StopReason.BUDGET: 3, StopReason.INTERRUPT: 130}
+
+
+class RunStopped(BaseException):
+    """The run may not go on. What is finished is kept; the same command continues.
+
+    Args:
+        reason: the kind of stop; decides the exit code.
+        message: one sentence for people, in the provider's or the metric's own words where there are any.
+        detail: a traceback or raw answer to show below the sentence, empty when the sentence says it all.
+    """
+
+    def __init__(self, reason: StopReason, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.detail = detail
+
+    @property
+    def exit_code(self) -> int:
+        """The process exit code of this stop."""
+        return _EXIT_CODES[self.reason]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A half sentence naming the valid name closest to `name`, or listing the valid ones.
+
+    >>> nearest("optimiser", ["optimizer", "metric"])
+    "did you mean 'optimizer'?"
+    >>> nearest("zzz", ["b", "a"])
+    'known: a, b'
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)
