@@ -1,0 +1,81 @@
+"""A metric applied once per (example, prediction, replicate), and the three classes of failure kept apart.
+
+* The program failed: it may score 0, by declared policy (`PROGRAM_FAILURE_SCORE`).
+* The metric raised: a bug; the run stops at the first one, and no model is called again.
+* The judge could not be reached or read: the metric itself returns an unscored Score, which is counted.
+
+Scores are kept in memory for the run. Across runs nothing is lost by that: a deterministic metric costs
+microseconds, and a judge's calls are replayed from the answer store.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from harness.errors import RunStopped, StopReason
+from metrics.score import Metric, Score
+from programs.contract import OutputContract
+
+PROGRAM_FAILURE_SCORE = 0.0
+"""What a program that produced nothing readable scores. A zero is honest here: the user got no record."""
+
+
+class Scoring:
+    """One metric, remembered: equal questions get the identical Score, so a judge cannot contradict itself.
+
+    Args:
+        metric: the metric to apply.
+        contract: how a program's output becomes plain JSON data.
+        stop: told of the RunStopped when the metric raises, before it is raised here (`Ledger.stop`).
+    """
+
+    def __init__(self, metric: Metric, contract: OutputContract, stop: Callable[[RunStopped], None]) -> None:
+        self.metric = metric
+        self._contract = contract
+        self._stop = stop
+        self._scores: dict[tuple[str, str, int], Score] = {}
+        self._lock = threading.Lock()
+
+    def score(self, example: Any, prediction: Any, replicate: int = 0) -> Score:
+        """The Score of `prediction` (a dspy.Prediction) for `example`; computed at most once per replicate.
+
+        Raises:
+            RunStopped: the metric raised or returned something that is not a Score.
+        """
+        key = (str(example.id), self._canonical(prediction), replicate)
+        with self._lock:
+            known = self._scores.get(key)
+        if known is not None:
+            return known
+        score = self._apply(example, prediction)
+        with self._lock:
+            return self._scores.setdefault(key, score)
+
+    def _canonical(self, prediction: Any) -> str:
+        value = self._contract.plain(getattr(prediction, self._contract.field))
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+
+    def _apply(self, example: Any, prediction: Any) -> Score:
+        try:
+            score = self.metric(example, prediction)
+        except Exception as error:  # noqa: BLE001  # any exception of a metric is its bug, never a score
+            raise self._stopped(example, f"{type(error).__name__}: {error}", traceback.format_exc()) from error
+        if not isinstance(score, Score):
+            raise self._stopped(example, f"it returned {type(score).__name__}, not a metrics.Score", "")
+        return score
+
+    def _stopped(self, example: Any, cause: str, detail: str) -> RunStopped:
+        stopped = RunStopped(
+            StopReason.METRIC, f"the metric {self.metric.name!r} failed on example {example.id!r}: {cause}", detail
+        )
+        self._stop(stopped)
+        return stopped
+
+
+def program_failure(error: str) -> Score:
+    """The Score of an example on which the program failed."""
+    return Score(PROGRAM_FAILURE_SCORE, f"the program failed: {error}", details={"failure": "program"})
