@@ -1,0 +1,86 @@
+"""What the code around a call tells the engine, and what the engine tells back, without a shared object.
+
+A Request carries no rollout number and a Response does not say whether it was paid for. Both travel in context
+variables, which dspy's own threads, `contextvars.copy_context` and asyncio carry along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+_rollout: ContextVar[int | None] = ContextVar("harness_rollout", default=None)
+_observed: ContextVar[Calls | None] = ContextVar("harness_observed_calls", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One answered request.
+
+    Attributes:
+        role: who asked.
+        key: the canonical request key, the answer's name in the store.
+        cached: True when nothing was sent: answered from the store or by an equal request in flight.
+        seconds: wall time until the answer, waiting included.
+        input_tokens, output_tokens: what the answer cost when it was first given; None when not reported.
+    """
+
+    role: str
+    key: str
+    cached: bool
+    seconds: float
+    input_tokens: int | None
+    output_tokens: int | None
+
+
+@contextmanager
+def rollout(number: int | None) -> Iterator[None]:
+    """Publish the rollout number of the calls made inside."""
+    token = _rollout.set(number)
+    try:
+        yield
+    finally:
+        _rollout.reset(token)
+
+
+def current_rollout() -> int | None:
+    """The rollout number the nearest `rollout` block published."""
+    return _rollout.get()
+
+
+class Calls(list[Call]):
+    """The calls of one context, in the order they were answered."""
+
+    @property
+    def fresh(self) -> int:
+        """How many were sent and paid for."""
+        return sum(not call.cached for call in self)
+
+
+@contextmanager
+def calls_of_this_context() -> Iterator[Calls]:
+    """Collect the calls made inside, by this context and those copied from it; blocks nest.
+
+    >>> with calls_of_this_context() as calls:
+    ...     note_call(Call("task", "k", True, 0.0, 3, 4))
+    >>> len(calls), calls.fresh
+    (1, 0)
+    """
+    outer = _observed.get()
+    calls = Calls()
+    token = _observed.set(calls)
+    try:
+        yield calls
+    finally:
+        _observed.reset(token)
+        if outer is not None:
+            outer.extend(calls)
+
+
+def note_call(call: Call) -> None:
+    """Report an answered request to whoever observes."""
+    calls = _observed.get()
+    if calls is not None:
+        calls.append(call)
