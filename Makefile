@@ -29,7 +29,7 @@ quickstart: $(STAMP) ## tune a small program on the embedded model: no key, no s
 check: $(STAMP) ## lint, formatting, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 test: $(STAMP) ## all tests on two processes, with coverage
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term --cov-fail-under=95
