@@ -139,7 +139,7 @@ def _outcomes(
         for index, example in enumerate(examples):
             yield index, *_measure_one(program, example, measure, runtime)
         return
-    with _pool(runtime) as pool:
+    with _Pool(runtime) as pool:
         waiting: dict[Future[tuple[Row, BaseException | None]], int] = {
             pool.submit(contextvars.copy_context().run, _measure_one, program, example, measure, runtime): index
             for index, example in enumerate(examples)
@@ -151,7 +151,7 @@ def _outcomes(
                 yield index, *future.result()
 
 
-class _pool:  # noqa: N801  # used as a context manager only
+class _Pool:
     """A thread pool that, when anything stops the loop, refuses further model calls and drops what is queued."""
 
     def __init__(self, runtime: Runtime) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.errors import RunStopped, StopReason
-from metrics.score import Metric, Score
+from metrics.score import Metric, Score, UnscoredError
 from programs.contract import OutputContract
 
 PROGRAM_FAILURE_SCORE = 0.0
@@ -55,6 +55,20 @@ class Scoring:
         with self._lock:
             return self._scores.setdefault(key, score)
 
+    def failed(self, example: Any, error: str) -> Score:
+        """The Score of an example on which the program failed: 0, every expected field missed.
+
+        A metric that compares records without a source says field by field what is missing; for any other the
+        Score has no parts.
+        """
+        details = {"failure": "program"}
+        feedback = f"the program failed: {error}"
+        try:
+            parts = self.metric.compare(example.expected, None).parts
+        except UnscoredError:
+            parts = {}
+        return Score(PROGRAM_FAILURE_SCORE, feedback, parts, details=details)
+
     def _canonical(self, prediction: Any) -> str:
         value = self._contract.plain(getattr(prediction, self._contract.field))
         return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
@@ -62,7 +76,7 @@ class Scoring:
     def _apply(self, example: Any, prediction: Any) -> Score:
         try:
             score = self.metric(example, prediction)
-        except Exception as error:  # noqa: BLE001  # any exception of a metric is its bug, never a score
+        except Exception as error:  # whatever a metric raises is its bug, never a score
             raise self._stopped(example, f"{type(error).__name__}: {error}", traceback.format_exc()) from error
         if not isinstance(score, Score):
             raise self._stopped(example, f"it returned {type(score).__name__}, not a metrics.Score", "")
@@ -74,8 +88,3 @@ class Scoring:
         )
         self._stop(stopped)
         return stopped
-
-
-def program_failure(error: str) -> Score:
-    """The Score of an example on which the program failed."""
-    return Score(PROGRAM_FAILURE_SCORE, f"the program failed: {error}", details={"failure": "program"})

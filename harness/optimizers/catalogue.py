@@ -5,7 +5,7 @@ DSPy's optimizers keep DSPy's argument names; the ones left out are decided by t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,6 @@ import dspy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.errors import UsageError, nearest
-from harness.evaluation import Measure, Runtime
 from harness.optimizers import dspy_optimizers, nearest_search
 from harness.optimizers.compiled import Compiled, Job
 
@@ -148,16 +147,16 @@ def _as_lists(model: type[Arguments], arguments: Mapping[str, Any]) -> dict[str,
     """`k: 4` is `k: [4]` where a list is expected."""
     return {
         name: [value]
-        if isinstance(value, int) and name in model.model_fields and model.model_fields[name].annotation == tuple[int, ...]
+        if isinstance(value, int)
+        and name in model.model_fields
+        and model.model_fields[name].annotation == tuple[int, ...]
         else value
         for name, value in arguments.items()
     }
 
 
-def compile_program(
-    entry: Optimizer, arguments: Arguments, job: Job
-) -> Compiled:
-    """Compile and give back a plain program: nothing the optimizer hung on it, demos with their signature's fields only.
+def compile_program(entry: Optimizer, arguments: Arguments, job: Job) -> Compiled:
+    """Compile and give back a plain program: nothing hung on it, demos with their signature's fields only.
 
     Raises:
         RunStopped: the metric raised, a model is gone, a budget is spent, Ctrl-C.
@@ -177,5 +176,3 @@ def strip(program: dspy.Module) -> None:
             dspy.Example({name: value for name, value in demo.items() if name in fields}) for demo in predictor.demos
         ]
 
-
-__all__: Sequence[str] = ("CATALOGUE", "Arguments", "Measure", "Optimizer", "Runtime", "compile_program", "find_optimizer")

@@ -35,9 +35,7 @@ class NearestDemos(dspy.Module):
         ValueError: no demos, or k below 1.
     """
 
-    def __init__(
-        self, program: dspy.Module, demos: Sequence[Mapping[str, Any]], k: int, inputs: Sequence[str]
-    ) -> None:
+    def __init__(self, program: dspy.Module, demos: Sequence[Mapping[str, Any]], k: int, inputs: Sequence[str]) -> None:
         super().__init__()
         if not demos:
             raise ValueError("nearest_demos needs at least one labelled example, got none")

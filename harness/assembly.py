@@ -1,0 +1,374 @@
+"""The only place where names in a file become objects.
+
+`assemble` reads everything a run needs, short of loading a model: program, records, splits, metric, optimizer.
+Whatever is wrong with the file or the data is found here, before anything is spent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from harness.data import READERS, Reader, Record, Splits, check_leaks, dataset_digest, read, split
+from harness.errors import UsageError, nearest
+from harness.models.config import ModelConfig
+from harness.models.prompt import prompt_adapter
+from harness.models.schema_bounds import SchemaBounds, bounds_from_records
+from harness.optimizers.catalogue import CATALOGUE, Arguments, Optimizer, find_optimizer
+from harness.references import load_object
+from harness.spec import DataSpec, ExperimentSpec, ModelSpec, Named, load_spec
+from metrics import RecordMetric
+from metrics.evaluators import CATALOGUE as EVALUATORS
+from metrics.score import Metric
+from programs.contract import OutputContract, ProgramDeclarationError, RecordError, output_contract
+
+PROGRAMS: Mapping[str, tuple[str, str]] = {
+    "programs.schema:SchemaExtraction": ("schema", "text -> a record of your own pydantic class or JSON Schema"),
+    "programs.synthesis:SynthesisExtraction": ("synthesis", "text -> GeneralSynthesisOntology"),
+}
+METRICS: Mapping[str, Callable[..., Metric]] = {"record": RecordMetric}
+ADAPTERS: Mapping[str, str] = {
+    "compact": "instructions, one line per key, demos that look exactly like the question; best for small models",
+    "json": "DSPy's JSONAdapter",
+    "chat": "DSPy's ChatAdapter",
+}
+_OBJECT = re.compile(r"^[\w./-]+(\.py)?:[A-Za-z_]\w*$")
+_SHOWN = 3
+_UNUSED_ROLES = ("prompt", "judge")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything a run needs, as objects; no model is loaded yet.
+
+    Attributes:
+        spec: the file.
+        program: the program as it is before tuning; its constructor arguments are in `program_reference`.
+        program_reference: how a bundle names the program: {"class": ..., "arguments": {...}} or a user's class path.
+        contract: the program's output.
+        adapter: the prompt adapter, by name.
+        splits: records per split.
+        examples: the same as dspy.Example per split, with `id`, `group`, `expected`, the inputs and, where the
+            record fits the schema, the output field.
+        metric, audits: what is measured.
+        optimizer, arguments: the catalogue entry and its validated arguments.
+        models: configuration per role.
+        bounds: limits on lists and strings of the schema that local models decode under; None for remote ones.
+        data_digest: digest of all records.
+        notes: what a reader of the results must know.
+    """
+
+    spec: ExperimentSpec
+    program: dspy.Module
+    program_reference: Mapping[str, Any]
+    contract: OutputContract
+    adapter: str
+    splits: Splits
+    examples: Mapping[str, Sequence[dspy.Example]]
+    metric: Metric
+    audits: Mapping[str, Metric]
+    optimizer: Optimizer
+    arguments: Arguments
+    models: Mapping[str, ModelConfig]
+    bounds: SchemaBounds | None
+    data_digest: str
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+        return self.spec.name
+
+    @property
+    def labelled(self) -> list[dspy.Example]:
+        """Training examples whose record fits the schema: usable as demos."""
+        return [example for example in self.examples["train"] if self.contract.field in example]
+
+    def dspy_adapter(self) -> dspy.Adapter:
+        """A fresh prompt adapter."""
+        return prompt_adapter(self.adapter)
+
+
+def load_experiment(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Experiment:
+    """The experiment a file describes.
+
+    Args:
+        path: an experiment file.
+        overrides: `key=value` strings, as `--set` takes them.
+
+    Raises:
+        UsageError: anything wrong with the file, what it names or its data.
+    """
+    return assemble(load_spec(Path(path), tuple(overrides)))
+
+
+def assemble(spec: ExperimentSpec) -> Experiment:
+    """Objects for everything a file names.
+
+    Raises:
+        UsageError: what is wrong, where, and the nearest valid thing.
+    """
+    notes: list[str] = []
+    models = model_configs(spec, notes)
+    program, reference = build_program(spec.program, spec)
+    contract = _contract(program, spec)
+    records = _read(spec.data, spec, contract)
+    sizes = spec.data.split
+    splits = split(records, train=sizes.train, validation=sizes.validation, test=sizes.test, seed=sizes.seed)
+    check_leaks(splits)
+    examples = {
+        name: [_example(record, contract) for record in getattr(splits, name)]
+        for name in ("train", "validation", "test")
+    }
+    notes += _unfit_records(records, contract)
+    metric = build_metric(spec.metric, contract, spec, records)
+    audits = {name: build_metric(Named(name=name, arguments=arguments), contract, spec, records)
+              for name, arguments in spec.audit.items()}  # fmt: skip
+    entry, arguments = find_optimizer(spec.optimizer.name, spec.optimizer.arguments, spec.where("optimizer"))
+    experiment = Experiment(
+        spec=spec,
+        program=program,
+        program_reference=reference,
+        contract=contract,
+        adapter=spec.adapter,
+        splits=splits,
+        examples=examples,
+        metric=metric,
+        audits=audits,
+        optimizer=entry,
+        arguments=arguments,
+        models=models,
+        bounds=_bounds(models, splits.train, notes),
+        data_digest=dataset_digest(records),
+        notes=notes,
+    )
+    if entry.needs_labelled_demos and not experiment.labelled:
+        raise UsageError(
+            f"{spec.where('optimizer')}: optimizer {entry.name} shows labelled examples, but no training record fits the "
+            f"schema ({_first_misfit(splits.train, contract)}); use bootstrap_few_shot or complete the records"
+        )
+    return experiment
+
+
+def model_configs(spec: ExperimentSpec, notes: list[str]) -> dict[str, ModelConfig]:
+    """Configuration per declared role; a role that nothing in this experiment calls is said, not dropped."""
+    roles = spec.models.given()
+    notes.extend(
+        f"models.{role} is declared, but nothing in this experiment calls it" for role in _UNUSED_ROLES if role in roles
+    )
+    return {role: model_config(model) for role, model in roles.items()}
+
+
+def model_config(model: ModelSpec) -> ModelConfig:
+    """The plain configuration of one role's model."""
+    given = model.model_dump(exclude_none=True)
+    price = given.pop("price", None)
+    if price is not None:
+        given["price"] = (price["input"], price["output"])
+    return ModelConfig(**given)
+
+
+def build_program(named: Named, spec: ExperimentSpec) -> tuple[dspy.Module, dict[str, Any]]:
+    """The program a file names, and how a bundle refers to it.
+
+    Arguments that look like objects (`schema.py:Invoice`) or schema files (`invoice.json`) are resolved relative to
+    the file.
+    """
+    where = spec.where("program")
+    path = next((path for path, (alias, _) in PROGRAMS.items() if named.name in (alias, path)), named.name)
+    program_class = _load(path, spec, where)
+    if not (isinstance(program_class, type) and issubclass(program_class, dspy.Module)):
+        raise UsageError(f"{where}: {named.name} is not a dspy.Module class")
+    arguments = {key: _resolved(value, spec, f"{where}.{key}") for key, value in named.arguments.items()}
+    try:
+        return program_class(**arguments), {"class": path, "arguments": dict(named.arguments)}
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{where}: {named.name} cannot be made from {sorted(arguments)}: {error}") from error
+
+
+def build_metric(
+    named: Named | None,
+    contract: OutputContract,
+    spec: ExperimentSpec,
+    records: Sequence[Record],
+    place: tuple[str, ...] = ("metric",),
+) -> Metric:
+    """The metric a file names; without one, a record metric with evaluators by type.
+
+    Raises:
+        UsageError: an unknown metric, evaluator or argument, or a path that matches nothing in the whole dataset.
+    """
+    named = named or Named(name="record", arguments={})
+    where = f"{spec.where(*place)}: metric {named.name}"
+    maker = METRICS.get(named.name)
+    if maker is None:
+        if not _OBJECT.match(named.name):
+            raise UsageError(f"{where}: there is no metric of this name; {nearest(named.name, METRICS)}")
+        maker = _load(named.name, spec, where)
+    arguments = dict(named.arguments)
+    if maker is RecordMetric:
+        arguments = {
+            "fields": _evaluator_objects(arguments.pop("fields", {}), spec, where),
+            "schema": contract.schema,
+            "output_field": contract.field,
+            **arguments,
+        }
+    try:
+        metric = maker(**arguments)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{where}: {error}") from error
+    if isinstance(metric, RecordMetric):
+        _check_paths(metric, records, where)
+    return metric
+
+
+def listing(kind: str) -> list[tuple[str, str]]:
+    """(name, one line) of everything of one kind, for `harness list`.
+
+    Raises:
+        UsageError: an unknown kind.
+    """
+    kinds: dict[str, Callable[[], list[tuple[str, str]]]] = {
+        "programs": lambda: [(path, line) for path, (_, line) in PROGRAMS.items()],
+        "evaluators": lambda: [(alias, _summary(made)) for alias, made in EVALUATORS.items()],
+        "metrics": lambda: [(name, _summary(made)) for name, made in METRICS.items()],
+        "optimizers": lambda: [(entry.name, entry.summary) for entry in CATALOGUE.values()],
+        "models": lambda: [
+            ("local/smollm2-135m", "embedded, 135M parameters, no key and no server"),
+            ("local/PATH.gguf", "any GGUF file, embedded"),
+            ("openai/NAME", "OpenAI, or any compatible server by api_base"),
+            ("anthropic/NAME", "Anthropic"),
+            ("gemini/NAME", "Google"),
+        ],
+        "readers": lambda: [(name, _summary(reader)) for name, reader in READERS.items()],
+        "adapters": lambda: list(ADAPTERS.items()),
+    }
+    if kind not in kinds:
+        raise UsageError(f"there is nothing to list under {kind!r}; {nearest(kind, kinds)}")
+    return kinds[kind]()
+
+
+def _summary(made: Any) -> str:
+    return (made.__doc__ or "").strip().splitlines()[0]
+
+
+def _load(reference: str, spec: ExperimentSpec, where: str) -> Any:
+    if not _OBJECT.match(reference):
+        raise UsageError(f"{where}: {reference!r} names no object; write my_file.py:Name or package.module:Name")
+    return load_object(reference, spec.folder)
+
+
+def _resolved(value: Any, spec: ExperimentSpec, where: str) -> Any:
+    if isinstance(value, str) and _OBJECT.match(value):
+        return load_object(value, spec.folder)
+    if isinstance(value, str) and value.endswith(".json"):
+        return spec.folder / value
+    return value
+
+
+def _evaluator_objects(fields: Any, spec: ExperimentSpec, where: str) -> Any:
+    """Evaluators named by import path become classes; everything else is the record metric's to check."""
+    if not isinstance(fields, Mapping):
+        raise UsageError(f"{where}: fields is a mapping of paths to evaluators, got {type(fields).__name__}")
+    return {path: _evaluator_object(value, spec) for path, value in fields.items()}
+
+
+def _evaluator_object(value: Any, spec: ExperimentSpec) -> Any:
+    if isinstance(value, str) and _OBJECT.match(value):
+        return load_object(value, spec.folder)()
+    if isinstance(value, Mapping):
+        named = [key for key in value if isinstance(key, str) and _OBJECT.match(key)]
+        if len(named) == 1:
+            rest = {key: option for key, option in value.items() if key != named[0]}
+            return {"evaluator": load_object(named[0], spec.folder)(value[named[0]]), **rest}
+    return value
+
+
+def _contract(program: dspy.Module, spec: ExperimentSpec) -> OutputContract:
+    try:
+        return output_contract(program)
+    except ProgramDeclarationError as error:
+        raise UsageError(f"{spec.where('program')}: {error}") from error
+
+
+def _reader(data: DataSpec, spec: ExperimentSpec) -> Reader:
+    if data.reader in READERS:
+        return READERS[data.reader]
+    if not _OBJECT.match(data.reader):
+        raise UsageError(
+            f"{spec.where('data', 'reader')}: there is no reader {data.reader!r}; {nearest(data.reader, READERS)}"
+        )
+    return load_object(data.reader, spec.folder)
+
+
+def _read(data: DataSpec, spec: ExperimentSpec, contract: OutputContract) -> list[Record]:
+    return read(
+        spec.resolve(data.path),
+        _reader(data, spec),
+        data.columns,
+        data.group_by,
+        inputs=contract.inputs,
+        schema=contract.schema,
+    )
+
+
+def _example(record: Record, contract: OutputContract) -> dspy.Example:
+    """The record as a dspy.Example; the output field is filled only where the record fits the schema."""
+    values = {name: record.fields[name] for name in contract.inputs if name in record.fields}
+    example = dspy.Example(id=record.id, group=record.group, expected=record.expected, **values)
+    with contextlib.suppress(RecordError):  # counted and said by `_unfit_records`
+        example[contract.field] = contract.validate(record.expected)
+    return example.with_inputs(*values)
+
+
+def _unfit_records(records: Sequence[Record], contract: OutputContract) -> list[str]:
+    """One sentence about records that do not fit the program's schema; they are scored, but are never demos."""
+    unfit = []
+    for record in records:
+        try:
+            contract.validate(record.expected)
+        except RecordError as error:
+            unfit.append(f"{record.where}: {error}")
+    if not unfit:
+        return []
+    shown = "; ".join(unfit[:_SHOWN]) + ("; ..." if len(unfit) > _SHOWN else "")
+    return [
+        f"{len(unfit)} of {len(records)} records do not fit the program's schema; they are scored against, but "
+        f"never shown as examples ({shown})"
+    ]
+
+
+def _first_misfit(records: Sequence[Record], contract: OutputContract) -> str:
+    for record in records:
+        try:
+            contract.validate(record.expected)
+        except RecordError as error:
+            return f"{record.where}: {error}"
+    return "there are none"
+
+
+def _check_paths(metric: RecordMetric, records: Sequence[Record], where: str) -> None:
+    expected = [record.expected for record in records]
+    unmatched = metric.unmatched_paths(expected)
+    if unmatched:
+        known = metric.known_paths(expected)
+        raise UsageError(
+            f"{where}: the path {unmatched[0]!r} matches nothing in any of the {len(records)} records; "
+            f"{nearest(unmatched[0], known)}"
+        )
+
+
+def _bounds(models: Mapping[str, ModelConfig], train: Sequence[Record], notes: list[str]) -> SchemaBounds | None:
+    """Small models loop inside open-ended lists and strings, so the schema they decode under is bounded."""
+    if not any(config.is_local for config in models.values()):
+        return None
+    bounds = bounds_from_records([record.expected for record in train])
+    notes.append(bounds.describe())
+    return bounds

@@ -1,0 +1,270 @@
+"""One experiment, from file to verdict.
+
+    baseline on test -> compile on train and validation -> tuned on test -> comparison -> report and bundle
+
+Baseline and tuned go through the same code on the same held-out examples. Whatever stops a run, its calls are in
+the answer store and the same command goes on.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from harness import bundle
+from harness.assembly import Experiment
+from harness.comparison import compare, compare_audits
+from harness.errors import RunStopped, StopReason
+from harness.evaluation import Measure, evaluate
+from harness.models.prompt import prompt_text
+from harness.models.roles import Endpoints
+from harness.optimizers.catalogue import compile_program
+from harness.optimizers.compiled import Compiled, Job
+from harness.planning import check_budget, optimizer_calls
+from harness.progress import Progress, SilentProgress
+from harness.results import Evaluation, ExperimentResult
+from harness.run_folder import Fingerprint, RunFolder
+from harness.session import Session, open_session
+from harness.tracking.report import render_report
+from harness.tracking.run import TrackedRun
+from harness.tracking.run_tree import log_experiment
+from harness.tracking.tracker import Tracker
+
+_PACKAGES = ("dspy", "mlflow", "optuna", "dspy-judge-harness")
+
+
+def run(
+    experiment: Experiment,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+    endpoints: Endpoints | None = None,
+) -> ExperimentResult:
+    """Tune the program and say with an interval whether it got better on held-out examples.
+
+    Works in the current folder: `mlruns/` holds the answers, the MLflow store and the run's own folder.
+
+    Args:
+        experiment: from `load_experiment`.
+        force: run a finished experiment again, with fresh answers.
+        progress: told of every finished example; silent when None.
+        endpoints: where models come from; None makes them from the experiment's file.
+
+    Returns:
+        The result; that of the earlier run when nothing changed since and `force` is False.
+
+    Raises:
+        UsageError: a missing key or weights, a budget too small for a verdict.
+        HarnessError: MLflow's store is not there, or the program raises on every example.
+        RunStopped: a model is gone, the metric raised, the budget is spent, Ctrl-C; what is finished is kept.
+    """
+    progress = progress or SilentProgress()
+    check_budget(experiment)
+    replicate = time.time_ns() if force else 0
+    with open_session(experiment, progress, endpoints=endpoints, replicate=replicate) as session:
+        folder = RunFolder(experiment.name, fingerprint(experiment, session))
+        finished = None if force else folder.result()
+        if finished is not None:
+            return finished
+        tracker = Tracker.open(Path())
+        tracked = _tracked_run(tracker, experiment, folder, fresh=force)
+        folder.write_state("running", tracked.run_id)
+        folder.write_json("splits.json", experiment.splits.to_document())
+        try:
+            result = _measure_and_tune(experiment, session, folder, tracked.run_id, progress)
+            _keep(experiment, folder, result, tracked)
+        except KeyboardInterrupt:
+            stopped = session.ledger.stop(RunStopped(StopReason.INTERRUPT, "interrupted"))
+            _abandon(folder, tracked, stopped)
+            raise RunStopped(stopped.reason, stopped.message) from None
+        except BaseException as error:
+            _abandon(folder, tracked, error)
+            raise
+    return result
+
+
+def fingerprint(experiment: Experiment, session: Session) -> Fingerprint:
+    """Everything that could change the result, by name."""
+    return Fingerprint.of(
+        {
+            "program": _program_components(experiment),
+            "adapter": experiment.adapter,
+            "data": experiment.data_digest,
+            "splits": experiment.splits.to_document(),
+            "metric": experiment.metric.version,
+            "audit": {name: audit.version for name, audit in experiment.audits.items()},
+            "optimizer": {experiment.optimizer.name: experiment.arguments.model_dump(mode="json")},
+            "models": {
+                role: {
+                    "endpoint": lm.role_engine.provider.endpoint,
+                    "temperature": experiment.models[role].temperature,
+                    "max_tokens": experiment.models[role].output_limit,
+                }
+                for role, lm in session.lms.items()
+            },
+            "versions": versions(),
+        }
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of what decides a result."""
+    return {name: importlib.metadata.version(name) for name in _PACKAGES}
+
+
+def _program_components(experiment: Experiment) -> dict[str, Any]:
+    return {
+        "class": experiment.program_reference["class"],
+        "schema": experiment.contract.schema,
+        "predictors": {
+            name: {"instructions": predictor.signature.instructions, "fields": list(predictor.signature.fields)}
+            for name, predictor in experiment.program.named_predictors()
+        },
+    }
+
+
+def _tracked_run(tracker: Tracker, experiment: Experiment, folder: RunFolder, *, fresh: bool) -> TrackedRun:
+    """The MLflow run to write to: the interrupted one of the same fingerprint, else a new one."""
+    state = folder.state()
+    known = state.get("run_id")
+    if known and not fresh and state.get("status") != "finished" and tracker.has_run(known):
+        return tracker.resume_run(known)
+    return tracker.start_run(experiment.name, folder.path.name, {}, {"fingerprint": folder.fingerprint.digest})
+
+
+def _measure_and_tune(
+    experiment: Experiment, session: Session, folder: RunFolder, run_id: str, progress: Progress
+) -> ExperimentResult:
+    started = time.monotonic()
+    baseline = _on_test(experiment.program, "baseline", experiment, session, progress)
+    compiled = _compile(experiment, session, folder, progress)
+    tuned = _on_test(compiled.program, "tuned", experiment, session, progress)
+    seed = experiment.splits.seed
+    delta, verdict = compare(baseline, tuned, seed=seed)
+    bundle_path = _export_bundles(experiment, compiled, folder)
+    split_digest = Fingerprint.of({"test": experiment.splits.to_document()["test"], "data": experiment.data_digest})
+    session.store.mark_read(split_digest.digest, folder.fingerprint.digest)
+    changed = folder.changed_since_last()
+    notes = [*experiment.notes, *compiled.notes]
+    if changed:
+        notes.append(f"changed since the last run of this experiment: {', '.join(changed)}")
+    return ExperimentResult(
+        run_id=run_id,
+        experiment=experiment.name,
+        verdict=verdict,
+        baseline=baseline,
+        tuned=tuned,
+        delta=delta,
+        audit=compare_audits(baseline, tuned, seed=seed),
+        candidates=compiled.candidates,
+        ledger=session.ledger.usage(),
+        prompts=_prompts(experiment, compiled.program),
+        params=params(experiment),
+        split_sizes=experiment.splits.sizes,
+        notes=notes,
+        test_reads=session.store.times_read(split_digest.digest),
+        fingerprint=folder.fingerprint.digest,
+        seconds=time.monotonic() - started,
+        folder=folder.relative.as_posix(),
+        bundle=(folder.relative / bundle_path).as_posix(),
+    )
+
+
+def _on_test(
+    program: dspy.Module, name: str, experiment: Experiment, session: Session, progress: Progress
+) -> Evaluation:
+    return evaluate(
+        program,
+        experiment.examples["test"],
+        name=name,
+        split="test",
+        measure=session.measure,
+        runtime=session.runtime,
+        progress=progress,
+        seed=experiment.splits.seed,
+    )
+
+
+def _compile(experiment: Experiment, session: Session, folder: RunFolder, progress: Progress) -> Compiled:
+    job = Job(
+        program=experiment.program,
+        train=experiment.examples["train"],
+        labelled=experiment.labelled,
+        validation=experiment.examples["validation"],
+        measure=session.measure,
+        runtime=session.runtime,
+        teacher=session.lms.get("teacher"),
+        seed=experiment.splits.seed,
+        progress=progress,
+        log=folder.path / "optimizer.log",
+        planned=sum(optimizer_calls(experiment)),
+    )
+    return compile_program(experiment.optimizer, experiment.arguments, job)
+
+
+def _export_bundles(experiment: Experiment, compiled: Compiled, folder: RunFolder) -> str:
+    """Write the tuned program, and the baseline beside it, as bundles; the tuned one's folder name."""
+    for name, program in (("bundle-baseline", experiment.program), ("bundle", compiled.program)):
+        bundle.export(
+            folder.path / name,
+            program=program,
+            contract=experiment.contract,
+            adapter_name=experiment.adapter,
+            model_settings=model_settings(experiment),
+            report={},
+            overwrite=True,
+        )
+    return "bundle"
+
+
+def model_settings(experiment: Experiment) -> dict[str, Any]:
+    """What a bundle says of the task model: name and sampling, no endpoint and no key."""
+    task = experiment.models["task"]
+    return {"model": task.model, "temperature": task.temperature, "max_tokens": task.output_limit}
+
+
+def _prompts(experiment: Experiment, tuned: dspy.Module) -> dict[str, tuple[str, str]]:
+    """Each predictor's messages before and after, on the first test example."""
+    inputs = dict(experiment.examples["test"][0].inputs())
+    adapter = experiment.dspy_adapter()
+    before = prompt_text(experiment.program, adapter, inputs)
+    after = prompt_text(tuned, adapter, inputs)
+    return {name: (before.get(name, ""), after.get(name, "")) for name in {**before, **after}}
+
+
+def params(experiment: Experiment) -> dict[str, str]:
+    """Short, searchable parameters of the MLflow run."""
+    arguments = experiment.arguments.model_dump(mode="json")
+    return {
+        "program": experiment.program_reference["class"],
+        "optimizer": experiment.optimizer.name,
+        **{f"optimizer.{name}": str(value) for name, value in arguments.items()},
+        "adapter": experiment.adapter,
+        "metric": f"{experiment.metric.name}@{experiment.metric.version}",
+        **{f"models.{role}": config.model for role, config in experiment.models.items()},
+        **{f"split.{name}": str(size) for name, size in experiment.splits.sizes.items()},
+        "seed": str(experiment.splits.seed),
+        "data": experiment.data_digest[:12],
+        **{f"version.{name}": version for name, version in versions().items()},
+    }
+
+
+def _keep(experiment: Experiment, folder: RunFolder, result: ExperimentResult, tracked: TrackedRun) -> None:
+    """Report, result file, MLflow: in this order, so that a store that is away loses nothing."""
+    folder.write_text("report.html", render_report(result))
+    folder.write_result(result)
+    log_experiment(tracked, result, Path())
+    tracked.finish("finished")
+    folder.write_state("finished", tracked.run_id)
+
+
+def _abandon(folder: RunFolder, tracked: TrackedRun, error: BaseException) -> None:
+    interrupted = isinstance(error, RunStopped) and error.reason in (StopReason.INTERRUPT, StopReason.BUDGET)
+    folder.write_state("stopped", tracked.run_id)
+    tracked.finish("killed" if interrupted else "failed")
