@@ -181,7 +181,7 @@ class _PlainPhase:
 
 
 class RichProgress:
-    """A bar per phase on a terminal: done / total, elapsed, time left, calls and cost; inner phases vanish when done."""
+    """A bar per phase on a terminal: done / total, elapsed, left, calls and cost; inner phases vanish when done."""
 
     def __init__(self, usage: Usage | None = None, stream: TextIO | None = None) -> None:
         from rich import progress as bars

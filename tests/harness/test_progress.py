@@ -90,9 +90,14 @@ def test_a_replay_that_takes_no_time_prints_no_quarters():
 
 def test_a_stopped_phase_says_so_and_lets_the_exception_through():
     progress, _, stream = plain()
-    with pytest.raises(KeyboardInterrupt), progress.phase("x", 4) as phase:
-        phase.advance()
-        raise KeyboardInterrupt
+
+    def work():
+        with progress.phase("x", 4) as phase:
+            phase.advance()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
     assert lines_of(stream)[-1] == "x: stopped, 1/4 in 0 s"
 
 
