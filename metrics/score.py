@@ -52,6 +52,9 @@ class Score:
     details: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
 
     def __post_init__(self) -> None:
+        # Copies of its own: what a caller does to its mapping later does not change a Score.
+        object.__setattr__(self, "parts", dict(self.parts))
+        object.__setattr__(self, "details", dict(self.details))
         if self.value is None:
             if not self.error:
                 raise ValueError("a Score without a value says why: give error=")

@@ -175,4 +175,3 @@ def strip(program: dspy.Module) -> None:
         predictor.demos = [
             dspy.Example({name: value for name, value in demo.items() if name in fields}) for demo in predictor.demos
         ]
-

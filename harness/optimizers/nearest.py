@@ -79,7 +79,8 @@ class NearestDemos(dspy.Module):
         return program
 
     def _text(self, values: Mapping[str, Any]) -> str:
-        return "\n".join(str(values.get(name, "")) for name in self._inputs)
+        # A text without one n-gram would leave the vectoriser without a vocabulary.
+        return "\n".join(str(values.get(name, "")) for name in self._inputs).strip() or "-"
 
     def dump_bundle(self) -> dict[str, Any]:
         """The state as plain data, for a bundle: k, the compared inputs and the labelled examples."""

@@ -1,0 +1,88 @@
+"""A metric is asked once; its bug stops the run; a failed program misses every expected field."""
+
+from types import SimpleNamespace
+
+import dspy
+import pytest
+
+from harness.errors import RunStopped, StopReason
+from harness.models.ledger import Ledger
+from harness.scoring import Scoring
+from metrics import RecordMetric
+from metrics.score import Score, UnscoredError
+from programs.contract import OutputContract
+
+CONTRACT = OutputContract("record", ("text",), {"type": "object"})
+
+
+class Counting:
+    name, version = "counting", "1"
+
+    def __init__(self, answer):
+        self.answer, self.calls = answer, 0
+
+    def __call__(self, example, prediction):
+        self.calls += 1
+        return self.answer(self.calls) if callable(self.answer) else self.answer
+
+    def compare(self, expected, predicted):
+        raise UnscoredError("needs its source")
+
+
+def example(number="a", expected=None):
+    return SimpleNamespace(id=number, expected=expected)
+
+
+def prediction(record):
+    return dspy.Prediction(record=record)
+
+
+def test_one_example_and_one_prediction_are_measured_once():
+    metric = Counting(lambda call: Score(call / 10))
+    scoring = Scoring(metric, CONTRACT, Ledger().stop)
+    first = scoring.score(example(), prediction({"a": 1, "b": 2}))
+    again = scoring.score(example(), prediction({"b": 2, "a": 1}))
+    assert first is again
+    assert metric.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("other_example", "other_record", "replicate"),
+    [(example("b"), {"a": 1}, 0), (example(), {"a": 2}, 0), (example(), {"a": 1}, 1)],
+)
+def test_another_example_prediction_or_replicate_is_measured_anew(other_example, other_record, replicate):
+    metric = Counting(Score(0.5))
+    scoring = Scoring(metric, CONTRACT, Ledger().stop)
+    scoring.score(example(), prediction({"a": 1}))
+    scoring.score(other_example, prediction(other_record), replicate)
+    assert metric.calls == 2
+
+
+def _typo(_):
+    raise AttributeError("no attribute 'anser'")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"), [(_typo, "AttributeError: no attribute 'anser'"), (0.7, "it returned float")]
+)
+def test_a_broken_metric_stops_the_run_and_every_later_call(answer, words):
+    ledger = Ledger()
+    with pytest.raises(RunStopped, match=words) as stopped:
+        Scoring(Counting(answer), CONTRACT, ledger.stop).score(example("qs-7"), prediction({}))
+    assert stopped.value.reason is StopReason.METRIC
+    assert "'qs-7'" in stopped.value.message
+    with pytest.raises(RunStopped):
+        ledger.reserve("task")
+
+
+def test_a_failed_program_scores_zero_and_misses_each_expected_field():
+    metric = RecordMetric(fields={"vendor": "exact", "total": "numeric"}, output_field="record")
+    scoring = Scoring(metric, CONTRACT, Ledger().stop)
+    score = scoring.failed(example(expected={"vendor": "Acme", "total": 3}), "answer cut at max_tokens=512")
+    assert score.value == 0.0
+    assert {name: part.value for name, part in score.parts.items()} == {"vendor": 0.0, "total": 0.0}
+    assert "answer cut at max_tokens=512" in score.feedback
+
+
+def test_a_failed_program_under_a_metric_that_needs_its_source_has_no_parts():
+    assert Scoring(Counting(Score(1.0)), CONTRACT, Ledger().stop).failed(example(), "empty answer").parts == {}
