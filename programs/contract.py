@@ -13,11 +13,11 @@ are the parameters of `forward` that have no default, or what `input_fields` dec
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import inspect
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import dspy
@@ -34,7 +34,7 @@ class ProgramDeclarationError(ValueError):
     """A program does not say what it produces; the sentence names what is missing."""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class OutputContract:
     """The result of a program: where it is, what it needs, what it looks like.
 
@@ -48,7 +48,7 @@ class OutputContract:
     field: str
     inputs: tuple[str, ...]
     schema: Mapping[str, Any]
-    annotation: Any = field(default=None, repr=False, compare=False)
+    annotation: Any = dataclasses.field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.annotation is None:

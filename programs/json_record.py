@@ -41,11 +41,16 @@ def read_record(value: Any, schema: Schema) -> Any:
     {'total': 12.5}
     """
     validator = Draft202012Validator(schema)
-    record = _fit(value, schema, validator)
+    record = fitted(value, schema)
     error = best_match(validator.iter_errors(record))
     if error is not None:
         raise RecordError(dotted(error.absolute_path), short(error.message))
     return record
+
+
+def fitted(value: Any, schema: Schema) -> Any:
+    """`read_record` without the validation: what does not fit stays as it is."""
+    return _fit(value, schema, Draft202012Validator(schema))
 
 
 def _fit(value: Any, schema: Any, validator: Any) -> Any:
@@ -136,10 +141,11 @@ def _arrange(value: Any, schema: Any, validator: Any) -> Any:
 
 
 def _absent(part: Schema, validator: Any) -> Any:
-    if validator.evolve(schema=part).is_valid(None):
-        return None
+    """What an absent key reads like: its default (a pydantic class writes that too), null, or an empty list or map."""
     part = resolved(part, validator.schema)
-    return copy.deepcopy(part["default"]) if "default" in part else empty_value(part, validator.schema)
+    if "default" in part:
+        return copy.deepcopy(part["default"])
+    return None if validator.evolve(schema=part).is_valid(None) else empty_value(part, validator.schema)
 
 
 class JsonRecord:

@@ -10,6 +10,7 @@ from typing import Any
 
 import dspy
 import pydantic
+from dspy.signatures.signature import make_signature
 
 from programs.json_record import JsonRecord, model_type, record_type
 
@@ -56,11 +57,11 @@ class SchemaExtraction(dspy.Module):
     ) -> None:
         super().__init__()
         self.input_fields = _checked_inputs(inputs)
-        output = _output_type(model)
+        self._output = output = _output_type(model)
         self.instructions = instructions or _instructions(output, self.input_fields)
         fields: dict[str, Any] = {name: (str, dspy.InputField()) for name in self.input_fields}
         fields[self.output_field] = (output, dspy.OutputField())
-        self.extract = dspy.Predict(dspy.Signature(fields, self.instructions))
+        self.extract = dspy.Predict(make_signature(fields, self.instructions))
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
         """Extract the record from the inputs."""
@@ -72,8 +73,7 @@ class SchemaExtraction(dspy.Module):
 
     def arguments(self) -> dict[str, Any]:
         """Constructor arguments as JSON data, enough to build this program again without any of the user's files."""
-        schema = self.extract.signature.output_fields[self.output_field].annotation.schema
-        return {"model": schema, "instructions": self.instructions, "inputs": list(self.input_fields)}
+        return {"model": self._output.schema, "instructions": self.instructions, "inputs": list(self.input_fields)}
 
 
 def _checked_inputs(inputs: Sequence[str]) -> tuple[str, ...]:

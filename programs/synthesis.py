@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import dspy
+from dspy.signatures.signature import make_signature
 
 from programs.ontology import GeneralSynthesisOntology
 
@@ -37,7 +38,7 @@ class SynthesisExtraction(dspy.Module):
             fields["target_material"] = (str, dspy.InputField(desc="the material whose synthesis is wanted"))
         fields["synthesis"] = (GeneralSynthesisOntology, dspy.OutputField(desc="the synthesis"))
         instructions = _INSTRUCTIONS + (_TARGET_INSTRUCTIONS if target else "")
-        self.extract = dspy.Predict(dspy.Signature(fields, instructions))
+        self.extract = dspy.Predict(make_signature(fields, instructions))
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
         """Extract from `text` (and `target_material`)."""
