@@ -91,8 +91,12 @@ class _Layout:
     system: str
 
 
-@functools.lru_cache(maxsize=256)
 def _layout(signature: Any) -> _Layout:
+    return _made_layout(signature)
+
+
+@functools.lru_cache(maxsize=256)  # a signature is a class and never changes; making a layout takes milliseconds
+def _made_layout(signature: Any) -> _Layout:
     fields = signature.output_fields
     adapters = {name: pydantic.TypeAdapter(field.annotation) for name, field in fields.items()}
     schemas = {name: adapter.json_schema() for name, adapter in adapters.items()}
