@@ -17,7 +17,7 @@ from typing import Any
 import dspy
 
 from harness.errors import HarnessError, ProgramFailure, RunStopped, StopReason
-from harness.models.calls import observe_calls
+from harness.models.calls import calls_of_this_context
 from harness.progress import Progress
 from harness.results import Evaluation, Row
 from harness.scoring import Scoring
@@ -172,7 +172,7 @@ def _measure_one(
     program: dspy.Module, example: dspy.Example, measure: Measure, runtime: Runtime
 ) -> tuple[Row, BaseException | None]:
     started = time.perf_counter()
-    with observe_calls() as calls:
+    with calls_of_this_context() as calls:
         prediction, error, bug = _predict(program, example, runtime)
         predicted, score, audit = None, None, {}
         if prediction is not None:
@@ -195,7 +195,7 @@ def _measure_one(
             audit=audit,
             failure=failure,
             error=error if error is not None else score.error,
-            cached=all(call.cached for call in calls),
+            cached=calls.fresh == 0,
             seconds=time.perf_counter() - started,
         ),
         bug,

@@ -102,7 +102,7 @@ def fingerprint(experiment: Experiment, session: Session) -> Fingerprint:
             "optimizer": {experiment.optimizer.name: experiment.arguments.model_dump(mode="json")},
             "models": {
                 role: {
-                    "endpoint": lm.role_engine.provider.endpoint,
+                    "endpoint": lm.engine.provider.endpoint,
                     "temperature": experiment.models[role].temperature,
                     "max_tokens": experiment.models[role].output_limit,
                 }

@@ -72,7 +72,7 @@ def open_session(
                 for role, config in experiment.models.items()
             }
             progress.watch(ledger.usage)
-            threads = lms["task"].role_engine.provider.concurrency
+            threads = lms["task"].engine.provider.concurrency
             runtime = Runtime(lms["task"], experiment.dspy_adapter(), threads, ledger.stop)
             yield Session(store, ledger, lms, runtime, _measure(experiment, ledger))
         finally:

@@ -157,7 +157,8 @@ def _inputs(program: dspy.Module, produced: list[tuple[str, Any]], name: str) ->
     declared = getattr(program, "input_fields", None)
     if declared is not None:
         return tuple(declared)
-    forward = getattr(program, "forward", None)
+    # Asking the module itself for `forward` makes dspy warn about calling it directly.
+    forward = object.__getattribute__(program, "forward") if hasattr(type(program), "forward") else None
     parameters = inspect.signature(forward).parameters.values() if forward is not None else ()
     named = [part for part in parameters if part.kind in (part.POSITIONAL_OR_KEYWORD, part.KEYWORD_ONLY)]
     needed = [part.name for part in named if part.default is part.empty] or [part.name for part in named]
