@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 _RESAMPLES = 10_000
 _SAME = 1e-12
 """Group means that differ by less than this are the same number, apart from rounding."""
+_DECIMALS = 12
 _DRAWS_AT_ONCE = 1_000_000
 """Bounds the memory of one batch of resamples to some ten megabytes, however many groups there are."""
 
@@ -189,7 +190,7 @@ class _Clusters:
         from scipy import stats  # takes most of a second to import; most commands never need an interval
 
         found = stats.bootstrap(
-            (self.sums, self.counts),
+            (self.sums - mean * self.counts, self.counts),
             _ratio,
             paired=True,
             vectorized=True,
@@ -200,7 +201,7 @@ class _Clusters:
             rng=np.random.default_rng(seed),
         ).confidence_interval
         # With two or three groups few distinct means exist and a tie can leave the observed one just outside.
-        return min(float(found.low), mean), max(float(found.high), mean)
+        return mean + min(float(found.low), 0.0), mean + max(float(found.high), 0.0)
 
     def detectable(self, confidence: float, power: float) -> float | None:
         n_groups = len(self.sums)
@@ -212,8 +213,9 @@ class _Clusters:
         return (normal.inv_cdf(1 - (1 - confidence) / 2) + normal.inv_cdf(power)) * error
 
 
-def _ratio(sums: NDArray[np.float64], counts: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    return sums.sum(axis=axis) / counts.sum(axis=axis)
+def _ratio(residuals: NDArray[np.float64], counts: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    # The bias correction counts resamples below and equal to the observed mean, here 0: ties must stay ties.
+    return np.round(residuals.sum(axis=axis) / counts.sum(axis=axis), _DECIMALS)
 
 
 def _clusters(values: Sequence[float | None], groups: Sequence[str | None] | None) -> _Clusters:

@@ -1,0 +1,119 @@
+"""levenshtein: spelling and formatting differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field
+
+from metrics.evaluators.amounts import Amount, amount_in, are_comparable
+from metrics.evaluators.base import EvaluatorConfig, ValueEvaluator
+from metrics.evaluators.states import is_container
+from metrics.evaluators.text import (
+    equal,
+    equal_matrix,
+    identity,
+    similarity,
+    similarity_matrix,
+    trimmed,
+)
+
+_USE_QUANTITY = "different amounts; to compare numbers with units use quantity"
+
+
+class LevenshteinConfig(EvaluatorConfig):
+    """Options of `levenshtein`.
+
+    Attributes:
+        threshold: 0..1; a similarity below it counts 0.
+    """
+
+    threshold: float = Field(0.0, ge=0.0, le=1.0)
+
+
+class LevenshteinEvaluator(ValueEvaluator):
+    """How alike two texts are: 1 - edit distance / length of the longer one, after normalising and stripping both.
+
+    V. Levenshtein, Soviet Physics Doklady 10, 1966; the distance counts insertions, deletions and substitutions of
+    one character. Numbers are not compared as text: a number equals a number or counts 0. Neither are amounts:
+    "5 h" and "50 h" count 0 and the feedback sends to `quantity`; the same amount spelled differently counts 1.
+    A list or an object cannot be compared: where one is expected the result is unscored.
+
+    >>> LevenshteinEvaluator().evaluate("Jon Doe", "John Doe"), LevenshteinEvaluator().evaluate("5 h", "50 h")
+    (0.875, 0.0)
+    >>> LevenshteinEvaluator({"threshold": 0.8}).evaluate("Jane", "John")
+    0.0
+    """
+
+    alias: ClassVar[str] = "levenshtein"
+    config_model: ClassVar[type[BaseModel]] = LevenshteinConfig
+
+    def compare(self, extracted: Any, expected: Any) -> tuple[float | None, str]:
+        if is_container(expected):
+            return None, "levenshtein compares texts, not lists or objects; name the values inside"
+        if not (isinstance(extracted, str) and isinstance(expected, str)):
+            return float(equal(identity(extracted, trimmed), identity(expected, trimmed))), ""
+        amounts = amount_in(extracted), amount_in(expected)
+        told = _compared(*amounts)
+        if told is not None:
+            return told, "" if told else _USE_QUANTITY
+        value = similarity(trimmed(extracted), trimmed(expected))
+        if value < self._threshold:
+            return 0.0, f"similarity {value:.3g} is below the threshold {self._threshold:g}"
+        return value, f"similarity {value:.3g}" if value < 1.0 else ""
+
+    def similarities(self, extracted: Sequence[Any], expected: Sequence[Any]) -> NDArray[np.float64]:
+        texts = [[trimmed(value) if isinstance(value, str) else "" for value in side] for side in (extracted, expected)]
+        values = similarity_matrix(*texts)
+        values[values < self._threshold] = 0.0
+        self._fill_amounts(values, extracted, expected)
+        _fill_others(values, extracted, expected)
+        values[:, [index for index, value in enumerate(expected) if is_container(value)]] = np.nan
+        return values
+
+    @property
+    def _threshold(self) -> float:
+        return cast(LevenshteinConfig, self.config).threshold
+
+    @staticmethod
+    def _fill_amounts(values: NDArray[np.float64], extracted: Sequence[Any], expected: Sequence[Any]) -> None:
+        rows, columns = (_amounts(side) for side in (extracted, expected))
+        for i, first in rows.items():
+            for j, second in columns.items():
+                told = _compared(first, second)
+                if told is not None:
+                    values[i, j] = told
+
+
+def _compared(first: Amount | None, second: Amount | None) -> float | None:
+    """1.0 or 0.0 where both are amounts, None where the texts decide."""
+    if first is None or second is None or not are_comparable(first, second):
+        return None
+    if first == second:
+        return 1.0
+    # The same number after another sign ("~5 h", "5 h") is a matter of wording.
+    is_wording = (first.numbers, first.link, first.unit) == (second.numbers, second.link, second.unit)
+    return None if is_wording else 0.0
+
+
+def _fill_others(values: NDArray[np.float64], extracted: Sequence[Any], expected: Sequence[Any]) -> None:
+    """Put equality in place of likeness wherever one side is no text."""
+    rows, columns = (
+        np.array([not isinstance(value, str) for value in side], dtype=bool) for side in (extracted, expected)
+    )
+    if rows.any() or columns.any():
+        mask = rows[:, None] | columns[None, :]
+        same = equal_matrix([identity(value, trimmed) for value in extracted], [identity(v, trimmed) for v in expected])
+        values[mask] = same[mask]
+
+
+def _amounts(values: Sequence[Any]) -> dict[int, Amount]:
+    found = ((index, amount_in(value)) for index, value in enumerate(values) if isinstance(value, str))
+    return {index: amount for index, amount in found if amount is not None}
+
+
+def is_container(value: Any) -> bool:
+    return is_container(value)
