@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-_rollout: ContextVar[int | None] = ContextVar("harness_rollout", default=None)
+_rollout: ContextVar[_Rollout | None] = ContextVar("harness_rollout", default=None)
 _observed: ContextVar[Calls | None] = ContextVar("harness_observed_calls", default=None)
 
 
@@ -35,19 +35,34 @@ class Call:
     output_tokens: int | None
 
 
+@dataclass(slots=True)
+class _Rollout:
+    number: int | None
+    drawn: int = 0
+
+
 @contextmanager
 def rollout(number: int | None) -> Iterator[None]:
-    """Publish the rollout number of the calls made inside."""
-    token = _rollout.set(number)
+    """Publish the rollout number of one LM call, whose several samples are numbered inside."""
+    token = _rollout.set(_Rollout(number))
     try:
         yield
     finally:
         _rollout.reset(token)
 
 
-def current_rollout() -> int | None:
-    """The rollout number the nearest `rollout` block published."""
-    return _rollout.get()
+def next_sample() -> tuple[int | None, int]:
+    """The rollout number of the LM call in progress, and which of its samples is drawn now, from 0.
+
+    >>> with rollout(3):
+    ...     next_sample(), next_sample()
+    ((3, 0), (3, 1))
+    """
+    call = _rollout.get()
+    if call is None:
+        return None, 0
+    call.drawn += 1
+    return call.number, call.drawn - 1
 
 
 class Calls(list[Call]):

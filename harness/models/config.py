@@ -79,13 +79,13 @@ class ModelConfig:
 
     @property
     def host(self) -> str:
-        """Where the model is, for people: no credentials, no path.
+        """Where the model is, for people: no credentials, no path; empty for a local model.
 
         >>> ModelConfig("openai/x", api_base="http://me:secret@gpu1:8000/v1").host
         'gpu1:8000'
         """
         if self.is_local:
-            return "this machine"
+            return ""
         if self.api_base is None:
             return self.model.split("/", 1)[0]
         parts = urlsplit(self.api_base)

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dspy._vendor.lm15.registry import ProviderDefinition, lookup
+from dspy import lm15
+from dspy._vendor.lm15.registry import lookup
 from dspy.clients.engines import LiteLLMEngine, LM15Engine
 from dspy.clients.engines.lm15_engine import timeouts_for
-from dspy.lm15 import Request, Response, RouterConfig, UnknownModelError, UnsupportedFeatureError
+from dspy.lm15 import ProviderDefinition, Request, Response, RouterConfig, UnknownModelError, UnsupportedFeatureError
 
 from harness.errors import UsageError
 from harness.models.config import ModelConfig, endpoint_digest
@@ -23,6 +24,7 @@ CONCURRENCY = 8
 _NO_KEY = "EMPTY"
 _BASE_URL_VARIABLES = ("API_BASE", "BASE_URL")
 _SEEDED_DIALECTS = ("openai-chat", "gemini")
+_COMPATIBLE = "openai-compatible"
 
 
 class DspyProvider:
@@ -49,7 +51,8 @@ class DspyProvider:
         self.host = config.host
         self.endpoint = endpoint_digest(config)
         self._fixed_sampling = config.fixed_sampling
-        self._wire_model, definition = _route(config.model)
+        self._timeout = f"no answer within {config.timeout:g} seconds (models.{role}.timeout)"
+        self._wire_model, definition = _route(config)
         key = _key(role, config, definition, environ, usual=key_of_address)
         self.secrets = tuple(filter(None, (key if key != _NO_KEY else None, *_credentials(config.api_base))))
         self._engine = _engine(config, self._wire_model, definition, key)
@@ -58,28 +61,46 @@ class DspyProvider:
         self.supported_params = _params(self.supports_response_schema, definition, config)
 
     def complete(self, request: Request) -> Response:
-        """One attempt at the provider. Raises dspy.lm15 errors."""
+        """One attempt at the provider. Raises dspy.lm15 errors, ProviderError itself for an unreadable reply."""
         config = request.config
         if self._fixed_sampling:
             config = replace(config, temperature=None)
-        return self._engine.complete(replace(request, model=self._wire_model, config=config))
+        try:
+            return self._engine.complete(replace(request, model=self._wire_model, config=config))
+        except lm15.TransportError as error:
+            if "timed out" not in str(error):
+                raise
+            raise lm15.TransportError(self._timeout) from error
+        except (TypeError, ValueError, KeyError, AttributeError) as error:  # a reply of another shape
+            raise lm15.ProviderError(f"the reply is not a completion: {error}") from error
 
     def close(self) -> None:
         """Close the connections."""
         self._engine.close()
 
 
-def _route(model: str) -> tuple[str, ProviderDefinition | None]:
+def _route(config: ModelConfig) -> tuple[str, ProviderDefinition | None]:
     """The name dspy's native client routes by and the provider behind it; None for LiteLLM's."""
-    prefix, _, name = model.partition("/")
-    spellings = [model, f"{prefix}:{name}"] if name else [model]
+    prefix, _, name = config.model.partition("/")
+    if prefix == "openai" and name and config.api_base and not config.fixed_sampling:
+        return f"{_COMPATIBLE}:{name}", _compatible(config.api_base)
+    spellings = [config.model, f"{prefix}:{name}"] if name else [config.model]
     for spelling in spellings:
         try:
             resolution = LM15Engine(RouterConfig(env={})).resolve(spelling)
         except (UnknownModelError, UnsupportedFeatureError):
             continue
         return spelling, lookup(resolution.provider)
-    return model, None
+    return config.model, None
+
+
+def _compatible(api_base: str) -> ProviderDefinition:
+    """Any server that speaks OpenAI's chat dialect; many of them know only `max_tokens`."""
+    return ProviderDefinition.chat(
+        lm15.AccessPolicy(provider=_COMPATIBLE, env_keys=(), base_url=api_base),
+        compat=lm15.OpenAIChatCompat(instruction_role="system", max_tokens_field="max_tokens", cache_control="none"),
+        placeholder_key=_NO_KEY,
+    )
 
 
 def _engine(config: ModelConfig, wire_model: str, definition: ProviderDefinition | None, key: str | None) -> Any:
@@ -91,6 +112,7 @@ def _engine(config: ModelConfig, wire_model: str, definition: ProviderDefinition
             api_keys={definition.id: key} if key else None,
             base_urls={definition.id: config.api_base} if config.api_base else None,
             timeouts=timeouts_for(config.timeout),
+            providers=(definition,) if definition.id == _COMPATIBLE else (),
         )
     )
 

@@ -23,7 +23,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from harness.errors import ProgramFailure, RunStopped, StopReason, UsageError
 from harness.models import faults
-from harness.models.calls import Call, calls_of_this_context, current_rollout, note_call
+from harness.models.calls import Call, calls_of_this_context, next_sample, note_call
 from harness.models.ledger import Ledger, Price
 from harness.models.limits import EndpointLimits
 from harness.models.request_key import request_key, response_from_dict, response_to_dict, with_sampling_seed
@@ -41,7 +41,7 @@ class Provider(Protocol):
 
     Attributes:
         model: the name people know it by.
-        host: where it is, for people; no credentials.
+        host: where it is, for people; no credentials; empty when that is no place to look.
         endpoint: a digest of all that decides its answers (`config.endpoint_digest`).
         concurrency: requests it takes at once, at least 1.
         supports_response_schema: it decodes under a JSON Schema.
@@ -147,9 +147,9 @@ class RoleEngine:
         except (ProgramFailure, RunStopped):
             raise
         except UsageError as error:  # the store's file went away under the run
-            self._stop(str(error), error)
+            self._stop(str(error))
         except Exception as error:  # noqa: BLE001  a bug of a provider must stop the run: dspy would score it 0
-            self._stop(f"{self._who()}: {self._words(error)}", error, traceback.format_exc())
+            self._stop(f"{self._who()}: {self._words(error)}", traceback.format_exc())
         paid = led and answer.paid
         if not paid:
             self._ledger.cached(self.role)
@@ -158,10 +158,12 @@ class RoleEngine:
         return answer.response if paid else _replayed(answer.response)
 
     def _key(self, request: Request) -> str:
+        rollout, sample = next_sample()
         return request_key(
             request,
             endpoint=self.provider.endpoint,
-            rollout=current_rollout(),
+            rollout=rollout,
+            sample=sample,
             replicate=self._replicate,
             seed=self._seed,
         )
@@ -169,6 +171,7 @@ class RoleEngine:
     def _stored_or_fresh(self, key: str, request: Request) -> _Answer:
         stored = self._store.get(key)
         if stored is not None:
+            self._has_answered = True
             return _Answer(response_from_dict(stored), paid=False)
         response = self._send_until_answered(key, request)
         self._refuse_incomplete(key, request, response)
@@ -201,10 +204,10 @@ class RoleEngine:
     def _give_up(self, key: str, error: lm15.LM15Error) -> NoReturn:
         sentence = f"{self._who()}: {self._words(error)}"
         if faults.concerns_one_request(error, has_answered=self._has_answered):
-            self._fail(key, error.code or "bad_request", sentence, error)
+            self._fail(key, error.code or "bad_request", sentence)
         if faults.is_retryable(error):
             sentence += f" ({self._attempts} attempts)"
-        self._stop(sentence, error)
+        self._stop(sentence)
 
     def _refuse_incomplete(self, key: str, request: Request, response: Response) -> None:
         who = self._who()
@@ -221,17 +224,18 @@ class RoleEngine:
         if not calls and not (response.text or "").strip():
             self._fail(key, "empty", f"{who}: empty answer")
 
-    def _fail(self, key: str, kind: str, sentence: str, cause: Exception | None = None) -> NoReturn:
+    def _fail(self, key: str, kind: str, sentence: str) -> NoReturn:
         sentence = faults.scrub(sentence, self.provider.secrets)
         self._store.put_failure(key, self.provider.endpoint, kind, sentence)
-        raise ProgramFailure(sentence) from cause
+        raise ProgramFailure(sentence) from None  # a provider's own error may quote the key in a traceback
 
-    def _stop(self, sentence: str, cause: Exception, detail: str = "") -> NoReturn:
+    def _stop(self, sentence: str, detail: str = "") -> NoReturn:
         detail = faults.scrub(detail, self.provider.secrets)
-        raise self._ledger.stop(RunStopped(StopReason.MODEL, sentence, detail)) from cause
+        raise self._ledger.stop(RunStopped(StopReason.MODEL, sentence, detail)) from None
 
     def _who(self) -> str:
-        return f"{self.role} model {self.provider.model!r} at {self.provider.host}"
+        at = f" at {self.provider.host}" if self.provider.host else ""
+        return f"{self.role} model {self.provider.model!r}{at}"
 
     def _words(self, error: Exception) -> str:
         return faults.words(error, self.provider.secrets)

@@ -31,7 +31,12 @@ def is_retryable(error: BaseException) -> bool:
     >>> is_retryable(lm15.ServerError("overloaded")), is_retryable(lm15.AuthError("bad key"))
     (True, False)
     """
-    return isinstance(error, RETRYABLE)
+    return isinstance(error, RETRYABLE) or is_unreadable(error)
+
+
+def is_unreadable(error: BaseException) -> bool:
+    """True for a reply that is no completion at all: half a JSON document, a proxy's HTML page."""
+    return type(error) is lm15.ProviderError and (error.status or 200) < 300
 
 
 def seconds_to_wait(error: BaseException, attempt: int) -> float:
@@ -49,11 +54,13 @@ def seconds_to_wait(error: BaseException, attempt: int) -> float:
 def concerns_one_request(error: BaseException, *, has_answered: bool) -> bool:
     """True when the fault is in this request and the model may well answer the next.
 
-    Too long an input and refused content are. Any other bad request is one too once the endpoint has answered
-    this role: the first one rather means that the model, its name or its settings are wrong.
+    Too long an input and refused content are. Any other bad request or unreadable reply is one too once the
+    endpoint has answered this role: the first one rather means that the model, its name or its settings are wrong.
     """
     if isinstance(error, lm15.ContextLengthError):
         return True
+    if is_unreadable(error):
+        return has_answered
     if not isinstance(error, lm15.InvalidRequestError) or isinstance(error, lm15.UnsupportedModelError):
         return False
     code = str(getattr(error, "provider_code", "") or "")

@@ -77,7 +77,7 @@ class LlamaCppProvider:
     See `engine.Provider` for the attributes.
     """
 
-    host = "this machine"
+    host = ""
     concurrency = 1
     supports_response_schema = True
     supported_params = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "response_format"})
@@ -155,8 +155,9 @@ def _start(path: Path, n_ctx: int, n_threads: int) -> Any:
     parameters.model.path = str(path)
     parameters.n_ctx = n_ctx
     parameters.n_parallel = 1
-    parameters.cpuparams.n_threads = n_threads
-    parameters.cpuparams_batch.n_threads = n_threads
+    for threads in (parameters.cpuparams, parameters.cpuparams_batch):
+        threads.n_threads = n_threads
+        threads.poll = 0  # waiting threads sleep: with busy neighbours spinning costs a factor of two to three
     parameters.n_gpu_layers = 0
     parameters.cache_ram_mib = 0
     parameters.verbosity = 0

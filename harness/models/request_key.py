@@ -16,7 +16,13 @@ __all__ = ["request_key", "response_from_dict", "response_to_dict", "sampling_se
 
 
 def request_key(
-    request: Request, *, endpoint: str, rollout: int | None = None, replicate: int = 0, seed: int = 0
+    request: Request,
+    *,
+    endpoint: str,
+    rollout: int | None = None,
+    sample: int = 0,
+    replicate: int = 0,
+    seed: int = 0,
 ) -> str:
     """A sha256 over everything the answer depends on; the role is not part of it.
 
@@ -24,6 +30,8 @@ def request_key(
         request: messages with image bytes, system text, sampling, schema, tools.
         endpoint: the endpoint's digest; stands for the model and where it is.
         rollout: dspy's number of a fresh sample of the same question.
+        sample: the number among several answers drawn by one call (`n` of dspy); like the seed it counts only
+            where the answer is sampled.
         replicate: the number of a whole repeated measurement; 0 is the first.
         seed: the run's seed; counts only where the answer is sampled, so that greedy answers serve every seed.
     """
@@ -32,7 +40,7 @@ def request_key(
     content["messages"] = _without_paths(content["messages"])
     name = {"endpoint": endpoint, "request": content, "rollout": rollout, "replicate": replicate}
     if request.config.temperature != 0:
-        name["seed"] = seed
+        name |= {"seed": seed, "sample": sample}
     return hashlib.sha256(json.dumps(name, sort_keys=True).encode()).hexdigest()
 
 

@@ -50,7 +50,7 @@ class RoleLM(dspy.LM):
             try:
                 return super().__call__(prompt, messages=messages, **kwargs)
             except LMError as error:
-                raise _own(error) from error.__cause__
+                raise _own(error) from None
 
     async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """The same, awaited."""
@@ -58,12 +58,11 @@ class RoleLM(dspy.LM):
             try:
                 return await super().acall(prompt, messages=messages, **kwargs)
             except LMError as error:
-                raise _own(error) from error.__cause__
+                raise _own(error) from None
 
 
 def _own(error: LMError) -> Exception:
-    cause = error.__cause__
-    return ProgramFailure(*cause.args) if isinstance(cause, ProgramFailure) else error
+    return error.__cause__ if isinstance(error.__cause__, ProgramFailure) else error
 
 
 class Endpoints:

@@ -37,7 +37,7 @@ class ScriptedProvider:
         requests: all requests, in the order they arrived.
     """
 
-    host = "a script"
+    host = ""
     secrets: tuple[str, ...] = ()
 
     def __init__(
