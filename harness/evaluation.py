@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import dspy
+from dspy.utils.exceptions import AdapterParseError
 
-from harness.errors import HarnessError, ProgramFailure, RunStopped, StopReason
+from harness.errors import HarnessError, RunStopped, StopReason
 from harness.models.calls import calls_of_this_context
+from harness.models.faults import program_failure
 from harness.progress import Progress
 from harness.results import Evaluation, Row
 from harness.scoring import Scoring
@@ -224,12 +226,10 @@ def _read(prediction: Any, contract: OutputContract) -> tuple[Any | None, str | 
 
 def failure_sentence(error: BaseException) -> tuple[str, bool]:
     """What went wrong in one sentence, and whether it is an unreadable answer (as against a bug in the program)."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ProgramFailure):
-            return str(cause), True
-        cause = cause.__cause__ or cause.__context__
-    if isinstance(error, dspy.utils.AdapterParseError):
+    failure = program_failure(error)
+    if failure is not None:
+        return str(failure), True
+    if isinstance(error, AdapterParseError):
         return f"the answer could not be read: {_first_line(error)}", True
     return f"{type(error).__name__}: {_first_line(error)}", False
 
