@@ -151,7 +151,7 @@ def assemble(spec: ExperimentSpec) -> Experiment:
     )
     if entry.needs_labelled_demos and not experiment.labelled:
         raise UsageError(
-            f"{spec.where('optimizer')}: optimizer {entry.name} shows labelled examples, but no training record fits the "
+            f"{spec.where('optimizer')}: {entry.name} shows labelled examples, but no training record fits the "
             f"schema ({_first_misfit(splits.train, contract)}); use bootstrap_few_shot or complete the records"
         )
     return experiment

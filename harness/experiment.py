@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import time
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from harness import bundle
 from harness.assembly import Experiment
 from harness.comparison import compare, compare_audits
 from harness.errors import RunStopped, StopReason
-from harness.evaluation import Measure, evaluate
+from harness.evaluation import evaluate
 from harness.models.prompt import prompt_text
 from harness.models.roles import Endpoints
 from harness.optimizers.catalogue import compile_program
@@ -148,8 +146,6 @@ def _measure_and_tune(
     seed = experiment.splits.seed
     delta, verdict = compare(baseline, tuned, seed=seed)
     bundle_path = _export_bundles(experiment, compiled, folder)
-    split_digest = Fingerprint.of({"test": experiment.splits.to_document()["test"], "data": experiment.data_digest})
-    session.store.mark_read(split_digest.digest, folder.fingerprint.digest)
     changed = folder.changed_since_last()
     notes = [*experiment.notes, *compiled.notes]
     if changed:
@@ -168,12 +164,22 @@ def _measure_and_tune(
         params=params(experiment),
         split_sizes=experiment.splits.sizes,
         notes=notes,
-        test_reads=session.store.times_read(split_digest.digest),
+        test_reads=mark_test_read(experiment, session, folder.fingerprint.digest),
         fingerprint=folder.fingerprint.digest,
         seconds=time.monotonic() - started,
         folder=folder.relative.as_posix(),
         bundle=(folder.relative / bundle_path).as_posix(),
     )
+
+
+def mark_test_read(experiment: Experiment, session: Session, reader: str) -> int:
+    """Note that the test split was read by `reader`; how many different readers it has had, this one included.
+
+    The more often one split decides, the more its noise is selected for.
+    """
+    split = Fingerprint.of({"test": experiment.splits.to_document()["test"], "data": experiment.data_digest}).digest
+    session.store.mark_read(split, reader)
+    return session.store.times_read(split)
 
 
 def _on_test(

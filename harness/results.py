@@ -145,16 +145,7 @@ class ExperimentResult:
                 }
                 for name, change in self.audit.items()
             },
-            "ledger": {
-                role: {
-                    "calls": usage.calls,
-                    "cached": usage.cached,
-                    "input_tokens": usage.input_tokens,
-                    "output_tokens": usage.output_tokens,
-                    "usd": usage.usd,
-                }
-                for role, usage in self.ledger.items()
-            },
+            "ledger": {role: usage_document(usage) for role, usage in self.ledger.items()},
             "bundle": self.bundle,
             "report": f"{self.folder}/report.html",
             "splits": dict(self.split_sizes),
@@ -173,6 +164,17 @@ def aggregate_document(total: Aggregate) -> dict[str, Any]:
         "n_total": total.n_total,
         "lower_bound": total.lower_bound,
         "interval": list(total.interval) if total.interval else None,
+    }
+
+
+def usage_document(usage: RoleUsage) -> dict[str, Any]:
+    """A RoleUsage as JSON data."""
+    return {
+        "calls": usage.calls,
+        "cached": usage.cached,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "usd": usage.usd,
     }
 
 

@@ -1,0 +1,38 @@
+"""`harness export`: the bundle of a finished run, copied to a folder of the user's."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Literal
+
+from harness.errors import UsageError
+from harness.run_folder import find_run_folder
+from harness.tracking.tracker import Tracker
+
+BUNDLES = {"tuned": "bundle", "baseline": "bundle-baseline"}
+
+
+def export_run(reference: str, folder: Path, candidate: Literal["tuned", "baseline"] = "tuned") -> Path:
+    """Copy a run's exported program to `folder`.
+
+    Args:
+        reference: an MLflow run id, a unique beginning of one, or an experiment's name (its latest finished run).
+        folder: must not exist, or be empty.
+        candidate: the tuned program, or the one before tuning.
+
+    Raises:
+        UsageError: no such run, a run without a bundle in this working folder, or a folder with something in it.
+    """
+    run = Tracker.open(Path()).find_run(reference, {"kind": "experiment"})
+    source = find_run_folder(run.parent or run.run_id)
+    bundle = source / BUNDLES[candidate] if source is not None else None
+    if bundle is None or not (bundle / "manifest.json").is_file():
+        raise UsageError(
+            f"run {run.run_id} ({run.experiment}, {run.status.lower()}) has no bundle under mlruns/runs; "
+            "export from the folder the run was made in, once it is finished"
+        )
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} exists and is not an empty folder; name a new one")
+    shutil.copytree(bundle, folder, dirs_exist_ok=True)
+    return folder

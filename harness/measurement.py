@@ -1,0 +1,98 @@
+"""`harness evaluate`: one program, tuned or not, measured on the test split. Nothing is tuned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from harness.assembly import Experiment
+from harness.bundle import load
+from harness.errors import UsageError
+from harness.evaluation import evaluate
+from harness.experiment import fingerprint, mark_test_read, params
+from harness.models.prompt import prompt_text
+from harness.models.roles import Endpoints
+from harness.progress import Progress, SilentProgress
+from harness.results import Evaluation, aggregate_document, usage_document
+from harness.session import open_session
+from harness.tracking.run_tree import log_evaluation
+from harness.tracking.tracker import Tracker
+
+
+def evaluate_program(
+    experiment: Experiment,
+    *,
+    bundle: Path | None = None,
+    progress: Progress | None = None,
+    endpoints: Endpoints | None = None,
+) -> dict[str, Any]:
+    """Measure the experiment's program, or a bundle of it, on the test split.
+
+    Args:
+        experiment: names data, metric and models.
+        bundle: measure this exported program instead of the file's untuned one.
+        progress: told of every finished example.
+        endpoints: where models come from; None makes them from the experiment's file.
+
+    Returns:
+        The `--json` document: run_id, experiment, program, split, score with n and interval, fields, audit, ledger.
+
+    Raises:
+        UsageError: the bundle is of another program.
+        RunStopped, HarnessError: as `harness.experiment.run`.
+    """
+    program, name = (experiment.program, "baseline") if bundle is None else (_load(bundle, experiment), bundle.name)
+    with open_session(experiment, progress or SilentProgress(), endpoints=endpoints) as session:
+        tracked = Tracker.open(Path()).start_run(
+            experiment.name, f"evaluate {name}", params(experiment), {"kind": "evaluation"}
+        )
+        try:
+            evaluation = evaluate(
+                program,
+                experiment.examples["test"],
+                name=name,
+                split="test",
+                measure=session.measure,
+                runtime=session.runtime,
+                progress=progress or SilentProgress(),
+                seed=experiment.splits.seed,
+            )
+        except BaseException:
+            tracked.finish("failed")
+            raise
+        inputs = dict(experiment.examples["test"][0].inputs())
+        log_evaluation(tracked, evaluation, prompt_text(program, experiment.dspy_adapter(), inputs))
+        tracked.finish("finished")
+        reads = mark_test_read(experiment, session, f"evaluate {name} {fingerprint(experiment, session).digest}")
+        return {
+            **evaluation_document(evaluation),
+            "run_id": tracked.run_id,
+            "experiment": experiment.name,
+            "test_reads": reads,
+            "ledger": {role: usage_document(usage) for role, usage in session.ledger.usage().items()},
+            "notes": list(experiment.notes),
+        }
+
+
+def evaluation_document(evaluation: Evaluation) -> dict[str, Any]:
+    """An Evaluation's numbers as JSON data."""
+    return {
+        "program": evaluation.name,
+        "split": evaluation.split,
+        **aggregate_document(evaluation.total),
+        "fields": {path: aggregate_document(total) for path, total in evaluation.fields.items()},
+        "audit": {name: aggregate_document(total) for name, total in evaluation.audit.items()},
+        "failures": sum(row.failure is not None for row in evaluation.rows),
+    }
+
+
+def _load(folder: Path, experiment: Experiment) -> dspy.Module:
+    loaded = load(folder)
+    if loaded.contract.field != experiment.contract.field or loaded.contract.schema != experiment.contract.schema:
+        raise UsageError(
+            f"the bundle {folder} puts out another record than the program of {experiment.spec.path}; "
+            "evaluate it with the experiment it came from"
+        )
+    return loaded.program
