@@ -113,7 +113,3 @@ def _fill_others(values: NDArray[np.float64], extracted: Sequence[Any], expected
 def _amounts(values: Sequence[Any]) -> dict[int, Amount]:
     found = ((index, amount_in(value)) for index, value in enumerate(values) if isinstance(value, str))
     return {index: amount for index, amount in found if amount is not None}
-
-
-def is_container(value: Any) -> bool:
-    return is_container(value)
