@@ -144,7 +144,9 @@ class _Builder:
             if key_node.tag == f"{_TAG}merge":
                 self._refuse(key_node, "merge keys ('<<') are not supported; write the keys out")
                 continue
-            key = key_node.value
+            key = self._key(key_node)
+            if key is None:
+                continue
             if key in data:
                 first = self.lines[*path, key]
                 self._refuse(key_node, f"the key {key!r} is given twice (first on line {first})")
@@ -152,6 +154,13 @@ class _Builder:
             self.lines[*path, key] = key_node.start_mark.line + 1
             data[key] = self.build(value_node, (*path, key))
         return data
+
+    def _key(self, node: yaml.ScalarNode) -> str | None:
+        try:
+            return _joined(node.value)
+        except ValueError:
+            self._refuse(node, "a key must be text")
+            return None
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         kind = node.tag.removeprefix(_TAG)
@@ -171,7 +180,7 @@ class _Builder:
 
 def _read_scalar(kind: str, text: str) -> Any:
     if kind in ("str", "merge"):
-        return text
+        return _joined(text)
     if kind == "null":
         return None
     if kind == "bool":
@@ -181,3 +190,8 @@ def _read_scalar(kind: str, text: str) -> Any:
     if kind == "float":
         return float(re.sub(r"\.(?=[in])", "", text.lower()))  # `.inf` and `.nan` are Python's inf and nan
     raise KeyError(kind)
+
+
+def _joined(text: str) -> str:
+    """`text` with the halves joined that JSON writes as two escapes; half a character alone is a ValueError."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16")

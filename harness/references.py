@@ -120,7 +120,7 @@ def _load_file(file: Path, folder: Path, label: str) -> ModuleType:
     sys.modules[name] = module  # before it runs: dataclasses and pydantic look their module up here
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a user's file raises is the user's to see
+    except (Exception, SystemExit) as error:  # whatever a user's file raises is the user's to see
         del sys.modules[name]
         raise UsageError(_cannot_run(error, label, file)) from error
     return module
@@ -149,7 +149,7 @@ def _import_module(name: str, folder: Path) -> ModuleType:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise UsageError(f"there is no module {name!r}{_nearest_module(name)}") from None
         raise UsageError(_cannot_run(error, name, None)) from error
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a user's module raises is the user's to see
+    except (Exception, SystemExit) as error:  # whatever a user's module raises is the user's to see
         raise UsageError(_cannot_run(error, name, None)) from error
 
 

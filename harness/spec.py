@@ -21,6 +21,7 @@ from pydantic import (
     PrivateAttr,
     SerializerFunctionWrapHandler,
     ValidationError,
+    WithJsonSchema,
     field_validator,
     model_serializer,
     model_validator,
@@ -78,6 +79,7 @@ CountFromZero = Annotated[int, Field(ge=0), BeforeValidator(_number)]
 CountFromOne = Annotated[int, Field(ge=1), BeforeValidator(_number)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_number)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_number)]
+Arguments = Annotated[dict[str, Any], BeforeValidator(_arguments), WithJsonSchema({"type": ["object", "null"]})]
 Share = Annotated[int | float, BeforeValidator(_share)]
 
 
@@ -277,7 +279,7 @@ class ExperimentSpec(Section):
         None, description="decides the prompt's bytes; absent: compact for a local task model, else json"
     )
     metric: Named | None = Field(None, description="absent: record, with evaluators by the type of each field")
-    audit: dict[str, Annotated[dict[str, Any], BeforeValidator(_arguments)]] = {}
+    audit: dict[str, Arguments] = {}
     optimizer: Named = Named(name=DEFAULT_OPTIMIZER)
     budget: BudgetSpec = BudgetSpec()
 

@@ -135,14 +135,14 @@ def dotted(path: KeyPath) -> str:
 
 
 def _read_text(path: Path, source: str) -> str:
-    if path.is_dir():
-        files = sorted(file.name for file in path.iterdir() if file.suffix in (".yaml", ".yml"))
-        inside = f"one of: {', '.join(files)}" if files else "it holds none"
-        raise UsageError(f"{source} is a folder; name an experiment file in it ({inside})")
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         raise UsageError(f"there is no file {source}{_near_file(path)}") from None
+    except IsADirectoryError:
+        files = sorted(file.name for file in path.iterdir() if file.suffix in (".yaml", ".yml"))
+        inside = f"one of: {', '.join(files)}" if files else "it holds none"
+        raise UsageError(f"{source} is a folder; name an experiment file in it ({inside})") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"{source} cannot be read: {reason}") from None

@@ -66,9 +66,8 @@ def _hint(path: KeyPath, model: type[BaseModel]) -> tuple[str, KeyPath]:
 
 
 def _section_of(model: type[BaseModel], key: str | int) -> type[BaseModel] | None:
-    field = model.model_fields.get(str(key))
-    if field is None:
-        return None
+    """The model of the section under `key`; None when a plain value stands there."""
+    field = model.model_fields[str(key)]
     candidates = (field.annotation, *get_args(field.annotation))
     return next((kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 

@@ -1,0 +1,51 @@
+"""Tune LM extraction programs with DSPy optimizers, and say with an interval whether they got better.
+
+>>> import harness
+>>> sorted(set(harness.__all__) - {"__version__"})
+['evaluate', 'export', 'load', 'load_experiment', 'predict', 'run']
+
+Importing this package imports nothing heavy; each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.assembly import load_experiment
+    from harness.bundle import load
+    from harness.experiment import evaluate, run
+    from harness.experiment import export_run as export
+    from harness.prediction import predict
+
+    __version__: str
+
+__all__ = ["__version__", "evaluate", "export", "load", "load_experiment", "predict", "run"]
+
+_HOMES = {
+    "evaluate": ("harness.experiment", "evaluate"),
+    "export": ("harness.experiment", "export_run"),
+    "load": ("harness.bundle", "load"),
+    "load_experiment": ("harness.assembly", "load_experiment"),
+    "predict": ("harness.prediction", "predict"),
+    "run": ("harness.experiment", "run"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("dspy-judge-harness")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from harness.references import check_own_packages
+
+    check_own_packages()
+    module, attribute = _HOMES[name]
+    return getattr(importlib.import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

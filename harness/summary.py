@@ -1,0 +1,188 @@
+"""What people read at the end of a command: the JSON documents as tables and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.terminal import printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+Document = Mapping[str, Any]
+
+_VERDICTS = {
+    "improved": ("green", "the whole interval of the difference lies above zero"),
+    "worse": ("red", "the whole interval of the difference lies below zero"),
+    "no detectable change": ("yellow", "the interval of the difference includes zero"),
+    "not comparable": ("red", "no example was scored for both programs"),
+}
+
+
+def run_summary(document: Document) -> list[RenderableType]:
+    """The verdict of `harness run`, with everything it rests on and what to do next."""
+    return [
+        *_verdict(document),
+        _scores(document),
+        *_caveats(document),
+        _costs(document["ledger"]),
+        *_notes(document["notes"]),
+        *_next_steps(document),
+    ]
+
+
+def plan_summary(document: Document) -> list[RenderableType]:
+    """What `harness check` found: nothing wrong, and what a run would do."""
+    splits = ", ".join(f"{name} {size}" for name, size in document["splits"].items())
+    ((optimizer, arguments),) = document["optimizer"].items()
+    table = _table("", "")
+    table.add_row("splits", splits)
+    table.add_row("optimizer", _clean(f"{optimizer} {_arguments(arguments)}".strip()))
+    table.add_row("metric", _clean(document["metric"]))
+    if document["audit"]:
+        table.add_row("audit", _clean(", ".join(document["audit"])))
+    for role, model in document["roles"].items():
+        table.add_row(f"{role} model", _clean(model))
+    for role, calls in document["planned_calls"].items():
+        table.add_row(f"{role} calls", f"at most {calls}; answers already in the store are not asked again")
+    return [f"{_clean(document['experiment'])}: nothing wrong", table, *_notes(document["notes"])]
+
+
+def evaluation_summary(document: Document) -> list[RenderableType]:
+    """The score of `harness evaluate`, in total, by field and by audit metric."""
+    table = _table("", "score", "95% interval", "scored")
+    _aggregate_row(table, "total", document["total"])
+    for name, aggregate in {**document.get("fields", {}), **document.get("audit", {})}.items():
+        _aggregate_row(table, f"  {name}", aggregate)
+    return [
+        _clean(f"{document['experiment']}: {document['name']} on {document['split']}"),
+        table,
+        *_unscored_sentence(document["name"], document["total"]),
+        _costs(document["ledger"]),
+        *_notes(document.get("notes", ())),
+    ]
+
+
+def listing_table(rows: Sequence[tuple[str, str]]) -> Table:
+    """Names and what they are, one per line."""
+    table = _table("", "")
+    for name, description in rows:
+        table.add_row(_clean(name), _clean(description))
+    return table
+
+
+def counts_summary(document: Document) -> list[str]:
+    """A flat document, one `key: value` per line."""
+    return [f"{key.replace('_', ' ')}: {_clean(str(value))}" for key, value in document.items() if value is not None]
+
+
+def _verdict(document: Document) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    colour, reason = _VERDICTS[document["verdict"]]
+    delta = document["delta"]
+    if delta is not None and delta["interval"] is None:
+        reason = "too few independent examples were scored for an interval"
+    yield Text(f"{_clean(document['experiment'])}: {document['verdict']} ({reason})", style=f"bold {colour}")
+
+
+def _scores(document: Document) -> Table:
+    table = _table("on test", "score", "95% interval", "scored")
+    _aggregate_row(table, "baseline", document["baseline"])
+    _aggregate_row(table, "tuned", document["tuned"])
+    _difference_row(table, "difference", document["delta"])
+    for name, change in document["audit"].items():
+        _aggregate_row(table, f"audit {name}: baseline", change["baseline"])
+        _aggregate_row(table, f"audit {name}: tuned", change["tuned"])
+        _difference_row(table, f"audit {name}: difference", change["delta"])
+    return table
+
+
+def _caveats(document: Document) -> Iterator[str]:
+    delta = document["delta"]
+    if delta is not None and delta["smallest_detectable"] is not None:
+        yield f"The smallest difference this test could find is about {delta['smallest_detectable']:.3f}."
+    for name in ("baseline", "tuned"):
+        yield from _unscored_sentence(name, document[name])
+    if document["test_reads"] > 1:
+        yield f"This test split has been read {document['test_reads']} times; every look makes luck more likely."
+
+
+def _unscored_sentence(name: str, aggregate: Document) -> Iterator[str]:
+    missing = aggregate["n_total"] - aggregate["n_scored"]
+    if missing:
+        yield f"{name}: {missing} not scored; {aggregate['lower_bound']:.3f} if each of them counted as 0."
+
+
+def _next_steps(document: Document) -> Iterator[RenderableType]:
+    table = _table("", "")
+    run = document["run_id"]
+    table.add_row("report", _clean(document["report"]))
+    table.add_row("bundle", _clean(document["bundle"]))
+    table.add_row("run", _clean(run))
+    yield table
+    yield "Look at it:  harness ui"
+    yield f"Use it:      harness predict {_clean(document['bundle'])} INPUT OUTPUT"
+    if document["verdict"] != "improved":
+        yield (
+            f"The tuned program is not better; the bundle holds it all the same. The one before: "
+            f"harness export {_clean(run)} DIR --candidate baseline"
+        )
+
+
+def _costs(ledger: Document) -> RenderableType:
+    table = _table("role", "calls", "from the store", "tokens in", "tokens out", "cost")
+    for role, usage in ledger.items():
+        table.add_row(
+            _clean(role),
+            str(usage["calls"]),
+            str(usage["cached"]),
+            f"{usage['input_tokens']:,}",
+            f"{usage['output_tokens']:,}",
+            "unknown" if usage["usd"] is None else f"${usage['usd']:.4f}",
+        )
+    return table
+
+
+def _notes(notes: Sequence[str]) -> Iterator[str]:
+    for note in notes:
+        yield f"note: {_clean(note)}"
+
+
+def _aggregate_row(table: Table, name: str, aggregate: Document) -> None:
+    score = "-" if aggregate["score"] is None else f"{aggregate['score']:.3f}"
+    scored = f"{aggregate['n_scored']}/{aggregate['n_total']}"
+    table.add_row(_clean(name), score, _interval(aggregate["interval"], ""), scored)
+
+
+def _difference_row(table: Table, name: str, delta: Document | None) -> None:
+    if delta is None:
+        table.add_row(_clean(name), "-", "-", "0 pairs")
+        return
+    pairs, groups = delta["n_pairs"], delta["n_groups"]
+    count = f"{pairs} pairs" + (f" in {groups} groups" if groups != pairs else "")
+    table.add_row(_clean(name), f"{delta['mean']:+.3f}", _interval(delta["interval"], "+"), count)
+
+
+def _interval(interval: Sequence[float] | None, sign: str) -> str:
+    return "-" if interval is None else f"[{interval[0]:{sign}.3f}, {interval[1]:{sign}.3f}]"
+
+
+def _arguments(arguments: Document) -> str:
+    return ", ".join(f"{name}={value}" for name, value in arguments.items())
+
+
+def _table(*headers: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(*headers, box=box.SIMPLE, show_header=any(headers), pad_edge=False)
+    for column in table.columns:
+        column.overflow = "fold"
+    return table
+
+
+def _clean(text: str) -> str:
+    return printable(str(text))
