@@ -1,0 +1,58 @@
+"""What a bundle must not give away: keys, endpoints, where files lay on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+
+_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL)S?$")
+_SHORTEST_SECRET = 12
+_FOLDERS = re.compile(r"(?:^|(?<=^local/))(?:/|~/|[A-Za-z]:\\).*[/\\]")
+
+
+def without_folders(value: Any) -> Any:
+    """The same JSON data with absolute paths cut to their last part.
+
+    >>> without_folders({"model": "local//home/me/models/small.gguf", "schema": "/home/me/invoice.json"})
+    {'model': 'local/small.gguf', 'schema': 'invoice.json'}
+    """
+    if isinstance(value, Mapping):
+        return {key: without_folders(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_folders(item) for item in value]
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    return _FOLDERS.sub("", value) if isinstance(value, str) else value
+
+
+def refuse_private(
+    files: Mapping[str, str], forbidden: Iterable[str], *, without_paths: Iterable[str], environ: Mapping[str, str]
+) -> None:
+    """Refuse texts that hold a secret; the error names where it comes from, never the value.
+
+    Args:
+        files: name -> text.
+        forbidden: values that may appear nowhere.
+        without_paths: the files in which the working folder and the home folder may not appear either. Others
+            quote the user's own examples, where such a text is no leak.
+        environ: its variables that are named like secrets are looked for, from twelve characters on.
+
+    Raises:
+        UsageError: something would be given away.
+    """
+    named = {value: f"the value of {name}" for name, value in environ.items() if _SECRET_NAME.search(name.upper())}
+    named = {value: what for value, what in named.items() if len(value) >= _SHORTEST_SECRET}
+    named |= {value: "a key or an endpoint" for value in forbidden if value}
+    for value, what in named.items():
+        for file, text in files.items():
+            if value in text:
+                raise UsageError(f"the bundle is not written: its {file} would hold {what}")
+    places = [f"{place}/" for place in (Path.cwd(), Path.home()) if len(place.parts) > 1]
+    for file in without_paths:
+        if any(place in files[file] for place in places):
+            raise UsageError(f"the bundle is not written: its {file} would hold a path of this machine")

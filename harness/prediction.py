@@ -1,0 +1,216 @@
+"""A bundle over many documents: resumable, failures beside the output, no document stops another."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+from harness.bundle import LoadedProgram, load
+from harness.documents import Document, read_documents
+from harness.errors import UsageError
+from harness.evaluation import failure_sentence
+from harness.models.config import ModelConfig
+from harness.models.ledger import Ledger
+from harness.models.roles import Endpoints, build_role_lm
+from harness.models.schema_bounds import SchemaBounds
+from harness.models.store import AnswerStore
+from harness.prediction_output import PredictionOutput
+from harness.progress import Progress, SilentProgress
+from harness.session import STORE
+from programs.contract import OutputContract, RecordError
+from programs.json_schema import dotted, short
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionCounts:
+    """How many documents there are, and what became of them.
+
+    Attributes:
+        total: documents in the input.
+        answered: answered now.
+        already_there: answered before, in the output when it was opened.
+        failed: tried now, and among the failures.
+    """
+
+    total: int
+    answered: int
+    already_there: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    answer: Any = None
+    error: str | None = None
+    details: Mapping[str, Any] | None = None
+
+
+def predict(
+    loaded: LoadedProgram,
+    input: Path,  # noqa: A002  # the word people use for it
+    output: Path,
+    *,
+    lm: dspy.LM,
+    progress: Progress | None = None,
+    threads: int = 1,
+) -> PredictionCounts:
+    """Run a program over every document of a file or folder.
+
+    Args:
+        loaded: what `harness.load` gave.
+        input: JSONL, JSON or CSV with the program's inputs and optionally `id` per row; a .txt or .md file, or a
+            folder of those, for a program with one input.
+        output: JSONL, a row `{"id": ..., "<output field>": ...}` per answer, in the input's order. One that is there
+            is continued: documents with an answer are not asked again, failed ones are.
+        lm: the model.
+        progress: told of every document.
+        threads: documents at once, from 1.
+
+    Returns:
+        What became of the documents; failures are in `OUTPUT.failures.jsonl` with error and raw answer.
+
+    Raises:
+        UsageError: an input or output that cannot be used, among them an output of another bundle or model.
+        RunStopped, KeyboardInterrupt: what was finished before is in the output.
+    """
+    documents = read_documents(input, loaded.contract.inputs)
+    if output.exists() and input.exists() and output.samefile(input):
+        raise UsageError(f"{output} is the input; choose another output")
+    origin = {"bundle": loaded.digest, "model": str(lm.model)}
+    answered = failed = 0
+    with PredictionOutput(output, field=loaded.contract.field, origin=origin, documents=documents) as written:
+        before = written.finished
+        todo = [document for document in documents if str(document.id) not in before]
+        with (progress or SilentProgress()).phase(f"predict {input.name}", len(todo)) as phase:
+            for document, outcome in _outcomes(loaded, todo, lm, threads):
+                if outcome.error is None:
+                    written.add(document, outcome.answer)
+                    answered += 1
+                else:
+                    written.fail(document, outcome.error, **(outcome.details or {}))
+                    failed += 1
+                phase.advance()
+    return PredictionCounts(len(documents), answered, len(documents) - len(todo), failed)
+
+
+def _outcomes(
+    loaded: LoadedProgram, documents: Sequence[Document], lm: dspy.LM, threads: int
+) -> Iterator[tuple[Document, _Outcome]]:
+    """What became of each document, in the order of completion. One thread works in the caller's own."""
+    if threads <= 1:
+        for document in documents:
+            yield document, _ask(loaded, document, lm)
+        return
+    pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="predict")
+    waiting: dict[Future[_Outcome], Document] = {
+        pool.submit(contextvars.copy_context().run, _ask, loaded, document, lm): document for document in documents
+    }
+    try:
+        while waiting:
+            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            # Answers first: an exception that ends the loop must not lose what was finished beside it.
+            for future in sorted(finished, key=lambda each: each.exception() is not None):
+                outcome = future.result()
+                yield waiting.pop(future), outcome
+    except BaseException:
+        pool.shutdown(wait=True, cancel_futures=True)
+        for future, document in waiting.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                yield document, future.result()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _ask(loaded: LoadedProgram, document: Document, lm: dspy.LM) -> _Outcome:
+    if document.error is not None:
+        return _Outcome(error=document.error)
+    try:
+        prediction = loaded(lm=lm, **document.inputs)
+    except Exception as error:  # noqa: BLE001  # whatever one document brings up must not stop the others
+        raw = _raw_answer(error)
+        return _Outcome(error=failure_sentence(error)[0], details={} if raw is None else {"answer": raw})
+    try:
+        return _Outcome(answer=_checked(getattr(prediction, loaded.contract.field, None), loaded.contract))
+    except RecordError as error:
+        return _Outcome(error=f"the record does not fit the schema: {error}", details={"answer": str(prediction)})
+
+
+def _checked(value: Any, contract: OutputContract) -> Any:
+    plain = contract.plain(value)
+    error = best_match(Draft202012Validator(dict(contract.schema)).iter_errors(plain))
+    if error is not None:
+        raise RecordError(dotted(error.absolute_path), short(error.message))
+    return plain
+
+
+def _raw_answer(error: BaseException) -> str | None:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, AdapterParseError):
+            return str(cause.lm_response)
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+def predict_bundle(
+    bundle: Path,
+    source: Path,
+    target: Path,
+    model: str | None = None,
+    progress: Progress | None = None,
+    *,
+    endpoints: Endpoints | None = None,
+) -> dict[str, int | str]:
+    """`predict` with the model the bundle names, or another one; answers are kept in this folder's store.
+
+    Args:
+        bundle: the bundle's folder.
+        source: input, as for `predict`.
+        target: output.
+        model: a model to use instead of the bundle's.
+        progress: told of every document, and of calls.
+        endpoints: where models come from; tests hand in scripted ones.
+
+    Returns:
+        The counts, and where the output and the failures are.
+
+    Raises:
+        UsageError: a bundle of a user's own program (load it in Python), a missing key or weights, a program that
+            was tuned on a server whose address a bundle does not hold.
+    """
+    loaded = load(bundle)
+    settings = dict(loaded.model)
+    if settings.get("own_endpoint") and model is None:
+        raise UsageError(
+            f"{bundle} was tuned with {settings['model']} on a server of your own, whose address a bundle does not "
+            "hold; name a model, or load the bundle in Python and pass lm="
+        )
+    config = ModelConfig(
+        model=model or settings["model"],
+        temperature=settings.get("temperature") or 0.0,
+        max_tokens=settings.get("max_tokens"),
+    )
+    bounds = SchemaBounds(**settings["bounds"]) if config.is_local and settings.get("bounds") else None
+    shown = progress or SilentProgress()
+    store = AnswerStore(STORE)
+    try:
+        with endpoints or Endpoints() as opened:
+            ledger = Ledger()
+            lm = build_role_lm("task", config, endpoints=opened, store=store, ledger=ledger, bounds=bounds)
+            shown.watch(ledger.usage)
+            threads = lm.engine.provider.concurrency
+            counts = predict(loaded, source, target, lm=lm, progress=shown, threads=threads)
+    finally:
+        store.close()
+    failures = {"failures": f"{target}.failures.jsonl"} if counts.failed else {}
+    return {**asdict(counts), "output": str(target), **failures}
