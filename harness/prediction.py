@@ -25,7 +25,6 @@ from harness.models.schema_bounds import SchemaBounds
 from harness.models.store import AnswerStore
 from harness.prediction_output import PredictionOutput
 from harness.progress import Progress, SilentProgress
-from harness.session import STORE
 from programs.contract import OutputContract, RecordError
 from programs.json_schema import dotted, short
 
@@ -56,7 +55,7 @@ class _Outcome:
 
 def predict(
     loaded: LoadedProgram,
-    input: Path,  # noqa: A002  # the word people use for it
+    input: Path,
     output: Path,
     *,
     lm: dspy.LM,
@@ -121,6 +120,8 @@ def _outcomes(
             for future in sorted(finished, key=lambda each: each.exception() is not None):
                 outcome = future.result()
                 yield waiting.pop(future), outcome
+    except GeneratorExit:
+        raise
     except BaseException:
         pool.shutdown(wait=True, cancel_futures=True)
         for future, document in waiting.items():
@@ -188,6 +189,9 @@ def predict_bundle(
         UsageError: a bundle of a user's own program (load it in Python), a missing key or weights, a program that
             was tuned on a server whose address a bundle does not hold.
     """
+    # Here, because it brings everything a whole run needs, which `predict` from Python does not.
+    from harness.session import STORE
+
     loaded = load(bundle)
     settings = dict(loaded.model)
     if settings.get("own_endpoint") and model is None:
@@ -208,7 +212,8 @@ def predict_bundle(
             ledger = Ledger()
             lm = build_role_lm("task", config, endpoints=opened, store=store, ledger=ledger, bounds=bounds)
             shown.watch(ledger.usage)
-            threads = lm.engine.provider.concurrency
+            engine: Any = lm.engine
+            threads = engine.provider.concurrency
             counts = predict(loaded, source, target, lm=lm, progress=shown, threads=threads)
     finally:
         store.close()
