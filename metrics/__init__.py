@@ -12,6 +12,7 @@ from metrics.evaluators import (
     StringCheckEvaluator,
     create_evaluator,
 )
+from metrics.record import RecordMetric
 from metrics.score import Metric, Score, UnscoredError, config_version
 from metrics.statistics import Aggregate, PairedDifference, aggregate, paired_difference
 
@@ -23,6 +24,7 @@ __all__ = [
     "Metric",
     "NumericEvaluator",
     "PairedDifference",
+    "RecordMetric",
     "Score",
     "StringCheckEvaluator",
     "UnscoredError",

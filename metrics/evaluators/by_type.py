@@ -1,0 +1,47 @@
+"""The evaluator of a field for which none is named: chosen by the type of the expected value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.evaluators.base import ValueEvaluator
+from metrics.evaluators.exact import StringCheckEvaluator
+from metrics.evaluators.levenshtein import LevenshteinEvaluator
+from metrics.evaluators.numeric import NumericEvaluator
+from metrics.evaluators.text import is_number
+
+_ALIAS = "by_type"
+
+
+class ByTypeEvaluator(ValueEvaluator):
+    """Numbers by `numeric`, text by `levenshtein`, everything else (true and false, lists, objects) by `exact`.
+
+    >>> by_type = ByTypeEvaluator()
+    >>> by_type.evaluate(900.0, 900), by_type.evaluate("Jon Doe", "John Doe"), by_type.evaluate(False, True)
+    (1.0, 0.875, 0.0)
+    """
+
+    alias = _ALIAS
+    _evaluators = (NumericEvaluator(), LevenshteinEvaluator(), StringCheckEvaluator())
+
+    def compare(self, extracted: Any, expected: Any) -> tuple[float | None, str]:
+        return self._evaluators[_choice(expected)].compare(extracted, expected)
+
+    def similarities(self, extracted: Sequence[Any], expected: Sequence[Any]) -> NDArray[np.float64]:
+        choices = np.array([_choice(value) for value in expected])
+        values = np.empty((len(extracted), len(expected)))
+        for choice, evaluator in enumerate(self._evaluators):
+            columns = np.flatnonzero(choices == choice)
+            if len(columns):
+                values[:, columns] = evaluator.similarities(extracted, [expected[column] for column in columns])
+        return values
+
+
+def _choice(expected: Any) -> int:
+    if is_number(expected):
+        return 0
+    return 1 if isinstance(expected, str) else 2

@@ -1,0 +1,104 @@
+"""A record taken apart: its single values by place, its lists item by item."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from metrics.evaluators.states import has_value
+from metrics.record.fields import Fields
+from metrics.record.paths import EVERY, Pattern, written
+
+
+@dataclass(slots=True)
+class Item:
+    """A record, or one item of a list in it.
+
+    Attributes:
+        pattern: the kind of place where it stands: () for the record, ("steps", EVERY) for a step.
+        path: the very place, by position: "" for the record, "steps[0]".
+        values: what it holds, by place; lists and what is inside them excluded.
+        absent: the places that are there and hold nothing (null, empty).
+        lists: its lists' items, by the pattern of the items. Items that hold nothing are left out.
+        rank: equal for equal contents; the items of lists without an order are sorted by it, so that where a list
+            is permuted everything comes out the same.
+    """
+
+    pattern: Pattern
+    path: str
+    values: dict[Pattern, Any] = field(default_factory=dict)
+    absent: dict[Pattern, Any] = field(default_factory=dict)
+    lists: dict[Pattern, list[Item]] = field(default_factory=dict)
+    rank: str = ""
+
+    def place(self, pattern: Pattern) -> str:
+        """The path, by position, of one of its values."""
+        inner = pattern[len(self.pattern) :]
+        if not inner:
+            return self.path or written(pattern)
+        return f"{self.path}.{written(inner)}" if self.path and inner[0] is not EVERY else self.path + written(inner)
+
+
+def plain(value: Any) -> Any:
+    """A value as plain JSON data, copied: models, enums, dates and tuples become what their JSON would hold.
+
+    Raises:
+        ValueError: it refers to itself or is nested deeper than some 250 levels.
+    """
+    try:
+        return to_jsonable_python(value, fallback=str)
+    except (PydanticSerializationError, ValueError) as error:
+        raise ValueError(f"a record is JSON data or a model: {str(error).lower()}") from None
+
+
+def read_item(record: Any, fields: Fields) -> Item:
+    """A record (plain data) taken apart as far as `fields` look at it."""
+    return _read(record, (), "", fields)
+
+
+def _read(value: Any, pattern: Pattern, path: str, fields: Fields) -> Item:
+    item = Item(pattern, path)
+    _fill(item, value, pattern, fields)
+    contents = sorted((written(place), repr(held)) for place, held in item.values.items())
+    inner = sorted((written(place), [one.rank for one in items]) for place, items in item.lists.items())
+    item.rank = json.dumps([contents, inner])
+    return item
+
+
+def _fill(item: Item, value: Any, pattern: Pattern, fields: Fields) -> None:
+    if pattern not in fields.rules:
+        if isinstance(value, Mapping) and value:
+            for name, inner in value.items():
+                _fill(item, inner, (*pattern, str(name)), fields)
+            return
+        if isinstance(value, list) and value:
+            _fill_list(item, value, (*pattern, EVERY), fields)
+            return
+    if fields.counts(pattern):
+        (item.values if has_value(value) else item.absent)[pattern] = value
+
+
+def _fill_list(item: Item, values: list[Any], pattern: Pattern, fields: Fields) -> None:
+    place = item.path if pattern[:-1] == item.pattern else item.place(pattern[:-1])
+    read = [_read(value, pattern, f"{place}[{index}]", fields) for index, value in enumerate(values)]
+    kept = [one for one in read if one.values or one.lists]
+    if kept:
+        item.lists[pattern] = kept if pattern in fields.ordered else sorted(kept, key=lambda one: one.rank)
+
+
+def add_places(value: Any, leaves: set[Pattern], others: set[Pattern], pattern: Pattern = ()) -> None:
+    """Add every place of a record (plain data), to `leaves` where it holds one value, null or an empty container."""
+    if isinstance(value, Mapping) and value:
+        others.add(pattern)
+        for name, inner in value.items():
+            add_places(inner, leaves, others, (*pattern, str(name)))
+    elif isinstance(value, list) and value:
+        others.add(pattern)
+        for inner in value:
+            add_places(inner, leaves, others, (*pattern, EVERY))
+    else:
+        leaves.add(pattern)
