@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.assembly import load_experiment
     from harness.bundle import load
-    from harness.experiment import evaluate, run
-    from harness.experiment import export_run as export
+    from harness.experiment import run
+    from harness.exporting import export_run as export
+    from harness.measurement import evaluate_program as evaluate
     from harness.prediction import predict
 
     __version__: str
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "evaluate", "export", "load", "load_experiment", "predict", "run"]
 
 _HOMES = {
-    "evaluate": ("harness.experiment", "evaluate"),
-    "export": ("harness.experiment", "export_run"),
+    "evaluate": ("harness.measurement", "evaluate_program"),
+    "export": ("harness.exporting", "export_run"),
     "load": ("harness.bundle", "load"),
     "load_experiment": ("harness.assembly", "load_experiment"),
     "predict": ("harness.prediction", "predict"),

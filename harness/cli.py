@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
@@ -31,7 +31,6 @@ from harness.terminal import (
 
 _KEPT = "what is finished is kept; the same command continues"
 _KINDS = ("programs", "evaluators", "metrics", "optimizers", "models", "readers", "adapters")
-_CANDIDATES = ("tuned", "baseline")
 
 app = typer.Typer(
     help="Tune LM extraction programs with DSPy optimizers, and say with an interval whether they got better.",
@@ -139,11 +138,10 @@ def evaluate(
         raise UsageError(f"there is no bundle {target}; the bundle's folder comes first, then the experiment file")
     spec = load_spec(file or target, changes or ())
     with stdout_kept_for_the_answer():
-        from harness.experiment import evaluate as evaluate_program
-        from harness.experiment import evaluate_bundle
+        from harness.assembly import assemble
+        from harness.measurement import evaluate_program
 
-        progress = choose_progress()
-        document = evaluate_program(spec, progress) if bundle is None else evaluate_bundle(bundle, spec, progress)
+        document = evaluate_program(assemble(spec), bundle=bundle, progress=choose_progress())
     if as_json:
         answer_json(document)
         return
@@ -163,14 +161,14 @@ def export(
         ),
     ],
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Where to write the bundle.", show_default=False)],
-    candidate: Annotated[str, typer.Option(metavar="tuned|baseline", help="Which program to export.")] = "tuned",
+    candidate: Annotated[
+        Literal["tuned", "baseline"], typer.Option(metavar="tuned|baseline", help="Which program to export.")
+    ] = "tuned",
     as_json: JsonOption = False,
 ) -> None:
     """Write the tuned program of a run as a bundle: JSON and text, no pickle, no key."""
-    if candidate not in _CANDIDATES:
-        raise UsageError(f"--candidate {candidate!r} is not known; {nearest(candidate, _CANDIDATES)}")
     with stdout_kept_for_the_answer():
-        from harness.experiment import export_run
+        from harness.exporting import export_run
 
         written = export_run(reference, Path(folder), candidate)
     if as_json:
@@ -183,7 +181,7 @@ def export(
 def predict(
     bundle: Annotated[str, typer.Argument(metavar="BUNDLE", help="A bundle's folder.", show_default=False)],
     source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="JSONL, CSV or text files to run it on.", show_default=False)
+        str, typer.Argument(metavar="INPUT", help="JSONL, JSON, CSV or texts to run it on.", show_default=False)
     ],
     target: Annotated[str, typer.Argument(metavar="OUTPUT", help="Where to write what it gives.", show_default=False)],
     model: Annotated[
@@ -191,17 +189,19 @@ def predict(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a bundle over a file; started again, it goes on where it stopped."""
+    """Run a bundle over a file or folder of texts; started again, it goes on where it stopped."""
     with stdout_kept_for_the_answer():
         from harness.prediction import predict_bundle
 
         counts = predict_bundle(Path(bundle), Path(source), Path(target), model, choose_progress())
     if as_json:
         answer_json(counts)
-        return
-    from harness.summary import counts_summary
+    else:
+        from harness.summary import counts_summary
 
-    answer("\n".join(counts_summary(counts)))
+        answer("\n".join(counts_summary(counts)))
+    if counts["failed"] == counts["total"]:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -282,7 +282,7 @@ def _say_errors(message: str) -> None:
 
 
 def _wrong_usage(wrong: typer.TyperException) -> int:
-    _say_errors(wrong.format_message())
+    _say_errors(wrong.format_message().replace("Value error, ", ""))
     context = getattr(wrong, "ctx", None)
     say(f"see {context.command_path if context is not None else 'harness'} --help")
     return wrong.exit_code

@@ -175,7 +175,8 @@ def _cannot_run(error: BaseException, label: str, file: Path | None) -> str:
     lines = str(error).strip().splitlines()
     what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     if isinstance(error, SyntaxError):
-        where = f"{Path(error.filename or label).name} line {error.lineno}: "
+        line = f" line {error.lineno}" if error.lineno else ""
+        where = f"{Path(error.filename or label).name}{line}: "
         what = f"{type(error).__name__}: {error.msg}"
     else:
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "<frozen" not in frame.filename]
@@ -199,7 +200,7 @@ def _kind(found: Any) -> str:
         return f"the class {found.__name__}"
     if isinstance(found, ModuleType):
         return "a module"
-    return f"a {type(found).__name__}"
+    return f"of type {type(found).__name__}"
 
 
 def _folder_name(folder: Path) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
@@ -254,7 +254,7 @@ class RolesSpec(Section):
     prompt: ModelSpec | None = None
     judge: ModelSpec | None = None
 
-    def roles(self) -> dict[str, ModelSpec]:
+    def given(self) -> dict[str, ModelSpec]:
         """The roles this file names, in the order of `ROLES`."""
         models = {role: getattr(self, role) for role in ROLES}
         return {role: model for role, model in models.items() if model is not None}
@@ -268,6 +268,14 @@ class BudgetSpec(Section):
     minutes: Positive | None = None
 
 
+AdapterName = Literal["json", "chat", "compact"]
+
+
+def _default_adapter(given: Mapping[str, Any]) -> AdapterName:
+    models = given["models"]
+    return "compact" if models.task.is_local else "json"
+
+
 class ExperimentSpec(Section):
     """One experiment: what is tuned, on which data, against which metric, with which models, within which limits."""
 
@@ -275,8 +283,9 @@ class ExperimentSpec(Section):
     program: Named
     data: DataSpec
     models: RolesSpec
-    adapter: Literal["json", "chat", "compact"] | None = Field(
-        None, description="decides the prompt's bytes; absent: compact for a local task model, else json"
+    adapter: AdapterName = Field(
+        default_factory=_default_adapter,
+        description="decides the prompt's bytes; absent: compact for a local task model, else json",
     )
     metric: Named | None = Field(None, description="absent: record, with evaluators by the type of each field")
     audit: dict[str, Arguments] = {}
@@ -285,11 +294,6 @@ class ExperimentSpec(Section):
 
     _path: Path = PrivateAttr(default=Path("experiment.yaml"))
     _document: SpecDocument | None = PrivateAttr(default=None)
-
-    @property
-    def adapter_name(self) -> str:
-        """The prompt adapter: the one given, else compact for a local task model and json for any other."""
-        return self.adapter or ("compact" if self.models.task.is_local else "json")
 
     @property
     def path(self) -> Path:

@@ -53,15 +53,18 @@ def plan_summary(document: Document) -> list[RenderableType]:
 def evaluation_summary(document: Document) -> list[RenderableType]:
     """The score of `harness evaluate`, in total, by field and by audit metric."""
     table = _table("", "score", "95% interval", "scored")
-    _aggregate_row(table, "total", document["total"])
-    for name, aggregate in {**document.get("fields", {}), **document.get("audit", {})}.items():
-        _aggregate_row(table, f"  {name}", aggregate)
+    _aggregate_row(table, "total", document)
+    for path, aggregate in document["fields"].items():
+        _aggregate_row(table, f"  {path}", aggregate)
+    for name, aggregate in document["audit"].items():
+        _aggregate_row(table, f"audit {name}", aggregate)
     return [
-        _clean(f"{document['experiment']}: {document['name']} on {document['split']}"),
+        _clean(f"{document['experiment']}: {document['program']} on {document['split']}"),
         table,
-        *_unscored_sentence(document["name"], document["total"]),
+        *_unscored_sentence(document["program"], document),
+        *_reads_sentence(document),
         _costs(document["ledger"]),
-        *_notes(document.get("notes", ())),
+        *_notes(document["notes"]),
     ]
 
 
@@ -106,6 +109,10 @@ def _caveats(document: Document) -> Iterator[str]:
         yield f"The smallest difference this test could find is about {delta['smallest_detectable']:.3f}."
     for name in ("baseline", "tuned"):
         yield from _unscored_sentence(name, document[name])
+    yield from _reads_sentence(document)
+
+
+def _reads_sentence(document: Document) -> Iterator[str]:
     if document["test_reads"] > 1:
         yield f"This test split has been read {document['test_reads']} times; every look makes luck more likely."
 

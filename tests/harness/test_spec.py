@@ -91,23 +91,23 @@ def test_the_least_that_runs(file):
         None,
     )
     assert spec.data.split.model_dump() == {"seed": 0}
-    assert list(spec.models.roles()) == ["task"]
+    assert list(spec.models.given()) == ["task"]
     assert spec.models.task.is_local
     assert spec.metric is None
     assert spec.audit == {}
     assert spec.optimizer == Named(name="bootstrap_random_search")
     assert spec.budget.model_dump() == {}
-    assert spec.adapter_name == "compact"
+    assert spec.adapter == "compact"
 
 
 def test_everything(file, monkeypatch):
     monkeypatch.setenv("PAPERS", "/corpora")
     spec = load_spec(file(EVERYTHING))
     assert spec.name == "everything"
-    assert spec.adapter_name == "json"
+    assert spec.adapter == "json"
     assert spec.data.path == "/corpora/gold.jsonl"
     assert spec.data.split.validation == 0.25
-    assert list(spec.models.roles()) == ["task", "prompt", "judge"]
+    assert list(spec.models.given()) == ["task", "prompt", "judge"]
     judge = spec.models.judge
     assert judge is not None
     assert judge.response_schema is False
@@ -123,8 +123,8 @@ def test_everything(file, monkeypatch):
 
 
 def test_a_remote_task_model_is_asked_with_json(file):
-    assert load_spec(file(LEAST), ["models.task=openai/gpt-5"]).adapter_name == "json"
-    assert load_spec(file(LEAST), ["models.task=openai/gpt-5", "adapter=chat"]).adapter_name == "chat"
+    assert load_spec(file(LEAST), ["models.task=openai/gpt-5"]).adapter == "json"
+    assert load_spec(file(LEAST), ["models.task=openai/gpt-5", "adapter=chat"]).adapter == "chat"
 
 
 def test_a_key_without_a_value_counts_as_not_given(file):
