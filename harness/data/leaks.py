@@ -34,9 +34,12 @@ from harness.data.splits import Splits
 from harness.errors import UsageError
 
 THRESHOLD = 0.95
-"""1 - edits / longer length. Among all pairs within olivetti (180 texts) and within PcMSP (265) it flags none and three:
-two papers that are there under two spellings, and two papers that differ in Sr against Ba. The pair nearest to them has
-0.82 (one preparation for two compounds), then 0.51, so nothing there hangs on the second decimal."""
+"""1 - edits / longer length.
+
+Among all pairs within olivetti (180 texts) and within PcMSP (265) it flags none and three: two papers that are there
+under two spellings, and two papers that differ in Sr against Ba. The pair nearest to them has 0.82 (one preparation for
+two compounds), then 0.51, so nothing there hangs on the second decimal.
+"""
 LONG = 300
 """Characters of the shorter text from which on the expected records no longer matter."""
 

@@ -83,10 +83,10 @@ def split(
 ) -> Splits:
     """Cut a data set in three.
 
-    Groups are ordered by a hash of the seed and their name, so the cut is the same on every platform and in every order
-    of the file, and a new record moves few of the others. In that order each group goes to the split that has most of
-    its size still to fill, among those where it fits; groups that fit nowhere come last, and then single groups move as
-    long as that brings the sizes nearer to what was asked. Without groups the sizes are exact.
+    Groups are ordered by a hash of the seed and their name, so the cut is the same on every platform, in every order of
+    the file, and a new record moves few of the others across. In that order each group goes to the first split in which
+    it still fits; then single groups move, also those that fitted nowhere, as long as that brings the sizes nearer to
+    what was asked. Without groups the sizes are exact.
 
     Args:
         records: with unique ids.
@@ -114,9 +114,6 @@ def split(
     if len(units) < len(NAMES):
         raise UsageError(f"{_count(units, total)} cannot be cut in three; the split 'test' would be empty.")
     parts = _improved(*_assigned(units, targets), targets, total)
-    for name in NAMES:
-        if not parts[name]:
-            raise UsageError(f"the split {name!r} would be empty: {_count(units, total)}, asked for {targets}.")
     ordered = {name: tuple(record for unit in parts[name] for record in unit) for name in NAMES}
     return Splits(ordered["train"], ordered["validation"], ordered["test"], seed)
 
@@ -173,16 +170,15 @@ def _wanted(name: str, size: float, total: int) -> Fraction:
 
 
 def _assigned(units: Sequence[_Unit], targets: Mapping[str, int]) -> tuple[dict[str, list[_Unit]], list[_Unit]]:
-    """(units of each split, units left over), each split filled in proportion and never past its target."""
+    """(units of each split, units that fitted nowhere), no split past its target."""
     parts: dict[str, list[_Unit]] = {name: [] for name in NAMES}
     left = dict(targets)
     over: list[_Unit] = []
     for unit in units:
-        fitting = [name for name in NAMES if left[name] >= len(unit)]
-        if not fitting:
+        name = next((name for name in NAMES if left[name] >= len(unit)), None)
+        if name is None:
             over.append(unit)
             continue
-        name = max(fitting, key=lambda name: Fraction(left[name], targets[name]))
         parts[name].append(unit)
         left[name] -= len(unit)
     return parts, over
