@@ -19,6 +19,7 @@ from pydantic_core import PydanticSerializationError
 
 from harness.errors import UsageError
 from programs.contract import predictors_of
+from programs.json_record import plain_data
 
 _WRAPPER = re.compile(r"(harness\.optimizers\.[a-z_]+):([A-Z]\w+)")
 
@@ -104,7 +105,7 @@ def _schema(annotation: Any) -> Any:
 def _demo_value(value: Any, where: str, by_alias: bool) -> Any:
     try:
         # fallback=str: so dspy's adapters write what pydantic does not know.
-        return pydantic.TypeAdapter(Any).dump_python(value, mode="json", by_alias=by_alias or None, fallback=str)
+        return plain_data(value, by_alias=by_alias or None, fallback=str)
     except (PydanticSerializationError, ValueError) as error:
         raise UsageError(f"{where} cannot be written as JSON: {error}") from error
 

@@ -24,7 +24,7 @@ import dspy
 import pydantic
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from programs.json_record import JsonRecord, from_validation_error, record_type
+from programs.json_record import JsonRecord, from_validation_error, plain_data, record_type
 from programs.json_schema import RecordError
 
 __all__ = ["OutputContract", "ProgramDeclarationError", "RecordError", "output_contract", "predictors_of"]
@@ -90,7 +90,7 @@ class OutputContract:
         """
         by_alias = None if is_json_record(self.annotation) else True
         try:
-            plain = pydantic.TypeAdapter(Any).dump_python(value, mode="json", by_alias=by_alias)
+            plain = plain_data(value, by_alias=by_alias)
             json.dumps(plain, allow_nan=False)
         except (PydanticSerializationError, TypeError, ValueError) as error:
             raise RecordError("", f"JSON cannot hold this value: {error}") from error

@@ -263,6 +263,20 @@ def model_type(model: type[pydantic.BaseModel]) -> type[JsonRecord]:
     return record_type(schema, model.__name__, convert)
 
 
+def plain_data(value: Any, *, by_alias: bool | None = None, fallback: Callable[[Any], Any] | None = None) -> Any:
+    """Any value as plain JSON data; infinity and NaN stay what they are, so that they can be refused.
+
+    Args:
+        value: models, enums, dates and collections of them.
+        by_alias: write pydantic fields under their aliases; None leaves it to each class.
+        fallback: for what pydantic does not know, which otherwise raises PydanticSerializationError.
+    """
+    return _PLAIN.dump_python(value, mode="json", by_alias=by_alias, fallback=fallback)
+
+
+_PLAIN: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Any, config=pydantic.ConfigDict(ser_json_inf_nan="constants"))
+
+
 def from_validation_error(error: pydantic.ValidationError) -> RecordError:
     """The first error pydantic found, as a `RecordError`."""
     first = error.errors(include_url=False)[0]

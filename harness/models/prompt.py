@@ -26,7 +26,7 @@ from dspy.utils.exceptions import AdapterParseError
 from harness.errors import nearest
 from harness.models.outline import outline
 from programs.contract import is_json_record, predictors_of
-from programs.json_record import arranged, fitted, from_validation_error
+from programs.json_record import arranged, fitted, from_validation_error, plain_data
 from programs.json_schema import Schema, asked_for, closed, has_open_object, resolved
 
 _HEADER = "Answer with one line of JSON. Its keys:"
@@ -235,7 +235,7 @@ def _response_format(signature: type[Signature], *, with_schema: bool) -> dict[s
 
 def _plain(value: Any, annotation: Any) -> Any:
     by_alias = None if is_json_record(annotation) else True
-    return pydantic.TypeAdapter(Any).dump_python(value, mode="json", by_alias=by_alias, fallback=str)
+    return plain_data(value, by_alias=by_alias, fallback=str)
 
 
 def _read_object(completion: str) -> dict[str, Any]:
