@@ -56,7 +56,7 @@ def clean_names(names: Iterable[str]) -> dict[str, str]:
     """Original name -> clean name, no two alike: names that become the same carry a digest of the original.
 
     >>> clean_names(["a", "temp (K)", "temp [K]"])
-    {'a': 'a', 'temp (K)': 'temp _K_-7a6e3c2a', 'temp [K]': 'temp _K_-96faa3c7'}
+    {'a': 'a', 'temp (K)': 'temp _K_-e1a64247', 'temp [K]': 'temp _K_-99593561'}
     """
     cleaned = {name: clean_name(name) for name in names}
     taken: dict[str, int] = {}

@@ -79,10 +79,9 @@ class Tracker:
         """
         location = tracking_location(folder, os.environ if environment is None else environment)
         prepare(location)
-        client = MlflowClient(tracking_uri=location.uri)
-        tracker = cls(client, location, on_problem)
-        tracker._ask("opened", lambda: client.search_experiments(max_results=1))
-        return tracker
+        client = _ask(location, "opened", lambda: MlflowClient(tracking_uri=location.uri))
+        _ask(location, "opened", lambda: client.search_experiments(max_results=1))
+        return cls(client, location, on_problem)
 
     @property
     def failures(self) -> int:
@@ -207,7 +206,7 @@ class Tracker:
             run = self._client.get_run(run_id)
         except MlflowException as error:
             if error.error_code != "RESOURCE_DOES_NOT_EXIST":
-                raise self._not("read", error) from error
+                raise _sentence(self.location, "read", error) from error
             return None
         return run if run.info.lifecycle_stage == LifecycleStage.ACTIVE else None
 
@@ -268,19 +267,26 @@ class Tracker:
                 return found
 
     def _ask(self, done: str, question: Callable[[], _T]) -> _T:
-        try:
-            return question()
-        except Exception as error:  # MLflow, SQLAlchemy and requests each bring their own; all become one sentence
-            raise self._not(done, error) from error
+        return _ask(self.location, done, question)
 
-    def _not(self, done: str, error: Exception) -> HarnessError:
-        why = reason(error, self.location)
-        if "out-of-date database schema" in why:
-            return UsageError(
-                f"{self.location.label} was written by another MLflow version; back it up, then run "
-                f"`mlflow db upgrade sqlite:///{self.location.label}`"
-            )
-        return HarnessError(f"the MLflow store at {self.location.label} could not be {done}: {why}")
+
+def _ask(location: TrackingLocation, done: str, question: Callable[[], _T]) -> _T:
+    """The answer, or one sentence that says the store could not be opened, read or written."""
+    try:
+        return question()
+    except Exception as error:  # MLflow, SQLAlchemy and requests each bring their own; all become one sentence
+        raise _sentence(location, done, error) from error
+
+
+def _sentence(location: TrackingLocation, done: str, error: Exception) -> HarnessError:
+    why = reason(error, location)
+    if "out-of-date database schema" in why:
+        address = f"sqlite:///{location.label}" if location.database_file else location.label
+        return UsageError(
+            f"{location.label} was written by another MLflow version; "
+            f"back it up, then run `mlflow db upgrade {address}`"
+        )
+    return HarnessError(f"the MLflow store at {location.label} could not be {done}: {why}")
 
 
 def _user() -> str:

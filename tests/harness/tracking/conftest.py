@@ -119,7 +119,7 @@ def result_of_a_run(
         high = {field: round(min(1.0, value + chance.choice([0, 0.2, 0.5, -0.1])), 2) for field, value in low.items()}
         before.append(row(f"paper-{number:02d}", low))
         after.append(row(f"paper-{number:02d}", {field: max(0.0, value) for field, value in high.items()}))
-    if not rows:
+    if not rows and count > 6:
         after[3] = replace(
             after[3],
             predicted=None,
