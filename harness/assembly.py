@@ -10,13 +10,13 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import dspy
 
-from harness.data import READERS, Reader, Record, Splits, check_leaks, dataset_digest, read, split
+from harness.data import READERS, Reader, Record, Splits, check_leaks, dataset_digest, labelled, read, split
 from harness.errors import UsageError, nearest
 from harness.models.config import ModelConfig
 from harness.models.prompt import prompt_adapter
@@ -119,10 +119,10 @@ def assemble(spec: ExperimentSpec) -> Experiment:
     models = model_configs(spec, notes)
     program, reference = build_program(spec.program, spec)
     contract = _contract(program, spec)
-    records = _read(spec.data, spec, contract)
+    records = _read(spec.data, spec, contract, notes)
     sizes = spec.data.split
     splits = split(records, train=sizes.train, validation=sizes.validation, test=sizes.test, seed=sizes.seed)
-    check_leaks(splits)
+    check_leaks(splits, contract.inputs)
     examples = {
         name: [_example(record, contract) for record in getattr(splits, name)]
         for name in ("train", "validation", "test")
@@ -145,7 +145,7 @@ def assemble(spec: ExperimentSpec) -> Experiment:
         optimizer=entry,
         arguments=arguments,
         models=models,
-        bounds=_bounds(models, splits.train, notes),
+        bounds=_bounds(models, splits.train, contract.field, notes),
         data_digest=dataset_digest(records),
         notes=notes,
     )
@@ -308,15 +308,22 @@ def _reader(data: DataSpec, spec: ExperimentSpec) -> Reader:
     return load_object(data.reader, spec.folder)
 
 
-def _read(data: DataSpec, spec: ExperimentSpec, contract: OutputContract) -> list[Record]:
-    return read(
+def _read(data: DataSpec, spec: ExperimentSpec, contract: OutputContract, notes: list[str]) -> list[Record]:
+    """All records; in a user's own file each needs its expected record, a corpus may have some without."""
+    is_corpus = data.reader in READERS and data.reader != "records"
+    found = read(
         spec.resolve(data.path),
         _reader(data, spec),
         data.columns,
         data.group_by,
         inputs=contract.inputs,
         schema=contract.schema,
+        require_expected=not is_corpus,
     )
+    records, unlabelled = labelled(found)
+    if unlabelled:
+        notes.append(f"{len(unlabelled)} of {len(found)} rows have no expected record and are left out")
+    return records
 
 
 def _example(record: Record, contract: OutputContract) -> dspy.Example:
@@ -365,10 +372,17 @@ def _check_paths(metric: RecordMetric, records: Sequence[Record], where: str) ->
         )
 
 
-def _bounds(models: Mapping[str, ModelConfig], train: Sequence[Record], notes: list[str]) -> SchemaBounds | None:
-    """Small models loop inside open-ended lists and strings, so the schema they decode under is bounded."""
+def _bounds(
+    models: Mapping[str, ModelConfig], train: Sequence[Record], output_field: str, notes: list[str]
+) -> SchemaBounds | None:
+    """Small models loop inside open-ended lists and strings, so the schema they decode under is bounded.
+
+    An adapter asks either for the bare record or for it under its field's name, so both paths are bounded.
+    """
     if not any(config.is_local for config in models.values()):
         return None
-    bounds = bounds_from_records([record.expected for record in train])
+    records = [record.expected for record in train]
+    bare, named = bounds_from_records(records), bounds_from_records(records, output_field)
+    bounds = replace(bare, items={**bare.items, **named.items}, lengths={**bare.lengths, **named.lengths})
     notes.append(bounds.describe())
     return bounds
