@@ -19,7 +19,7 @@ from typing import Any
 
 import dspy
 import pydantic
-from dspy.adapters.utils import apply_output_field_defaults, format_field_value
+from dspy.adapters.utils import annotation_allows_none, apply_output_field_defaults, format_field_value
 from dspy.signatures.signature import Signature
 from dspy.utils.exceptions import AdapterParseError
 
@@ -27,7 +27,7 @@ from harness.errors import nearest
 from harness.models.outline import outline
 from programs.contract import is_json_record, predictors_of
 from programs.json_record import arranged, fitted, from_validation_error, plain_data
-from programs.json_schema import Schema, asked_for, closed, has_open_object, resolved
+from programs.json_schema import RecordError, Schema, asked_for, closed, has_open_object, resolved
 
 _HEADER = "Answer with one line of JSON. Its keys:"
 _DOTTED_HEADER = "Answer with one line of JSON. Its keys, where a dot leads into a record inside the record:"
@@ -204,9 +204,9 @@ class CompactAdapter(dspy.JSONAdapter):
             if layout.bare is not None and not _is_wrapped(answer, layout):
                 answer = {layout.bare: answer}
             fields = {
-                name: _read_field(answer[name], field.annotation, layout.originals[name])
+                name: _read_field(name, answer[name], field.annotation, layout)
                 for name, field in signature.output_fields.items()
-                if name in answer
+                if name in answer and not _is_absence(answer[name], field)
             }
         except ValueError as error:
             raise _unreadable(signature, completion, str(error)) from error
@@ -265,14 +265,26 @@ def _is_wrapped(answer: Mapping[str, Any], layout: _Layout) -> bool:
     return name is not None and list(answer) == [name] and name not in keys and isinstance(answer[name], dict)
 
 
-def _read_field(value: Any, annotation: Any, original: Schema | None) -> Any:
+def _is_absence(value: Any, field: Any) -> bool:
+    """Whether a null stands for an output that has a default: in a closed schema a model cannot leave it out."""
+    return value is None and not field.is_required() and not annotation_allows_none(field.annotation)
+
+
+def _read_field(name: str, value: Any, annotation: Any, layout: _Layout) -> Any:
     if annotation is str and isinstance(value, int | float):
         return json.dumps(value)
+    original = layout.originals[name]
     data = value if original is None else fitted(value, original)
     try:
         return pydantic.TypeAdapter(annotation).validate_json(json.dumps(data))
     except pydantic.ValidationError as error:
-        raise from_validation_error(error) from error
+        problem = from_validation_error(error)
+        path = problem.path if layout.bare else _joined(name, problem.path)
+        raise RecordError(path, problem.message) from error
+
+
+def _joined(name: str, path: str) -> str:
+    return f"{name}{'' if not path or path.startswith('[') else '.'}{path}"
 
 
 def _unreadable(signature: type[Signature], completion: str, message: str) -> AdapterParseError:
