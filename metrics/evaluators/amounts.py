@@ -7,6 +7,7 @@ Only recognised, not converted: "5 h" and "50 h" look alike as text and mean dif
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from metrics.evaluators.text import normalized
@@ -68,6 +69,11 @@ class Amount:
     numbers: tuple[str, ...]
     unit: str
     is_unit: bool
+
+    @property
+    def without_sign(self) -> tuple[Hashable, ...]:
+        """The amount as if it were exact."""
+        return self.numbers, self.link, self.unit
 
 
 def amount_in(text: str) -> Amount | None:

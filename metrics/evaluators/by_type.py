@@ -32,11 +32,11 @@ class ByTypeEvaluator(ValueEvaluator):
         return self._evaluators[_choice(expected)].compare(extracted, expected)
 
     def similarities(self, extracted: Sequence[Any], expected: Sequence[Any]) -> NDArray[np.float64]:
-        choices = np.array([_choice(value) for value in expected])
+        choices = [_choice(value) for value in expected]
         values = np.empty((len(extracted), len(expected)))
         for choice, evaluator in enumerate(self._evaluators):
-            columns = np.flatnonzero(choices == choice)
-            if len(columns):
+            columns = [column for column, chosen in enumerate(choices) if chosen == choice]
+            if columns:
                 values[:, columns] = evaluator.similarities(extracted, [expected[column] for column in columns])
         return values
 

@@ -46,7 +46,7 @@ class StringCheckEvaluator(ValueEvaluator):
 
     def similarities(self, extracted: Sequence[Any], expected: Sequence[Any]) -> NDArray[np.float64]:
         rows, columns = ([self._identity(value) for value in side] for side in (extracted, expected))
-        return equal_matrix(rows, columns)
+        return equal_matrix(rows, columns).astype(np.float64)
 
     def _identity(self, value: Any) -> Identity:
         return identity(value, self._form)

@@ -16,6 +16,7 @@ from metrics.evaluators.text import (
     equal,
     equal_matrix,
     identity,
+    same_matrix,
     similarity,
     similarity_matrix,
     trimmed,
@@ -56,8 +57,9 @@ class LevenshteinEvaluator(ValueEvaluator):
             return None, "levenshtein compares texts, not lists or objects; name the values inside"
         if not (isinstance(extracted, str) and isinstance(expected, str)):
             return float(equal(identity(extracted, trimmed), identity(expected, trimmed))), ""
-        amounts = amount_in(extracted), amount_in(expected)
-        told = _compared(*amounts)
+        if extracted == expected:
+            return 1.0, ""
+        told = _compared(amount_in(extracted), amount_in(expected))
         if told is not None:
             return told, "" if told else _USE_QUANTITY
         value = similarity(trimmed(extracted), trimmed(expected))
@@ -69,7 +71,7 @@ class LevenshteinEvaluator(ValueEvaluator):
         texts = [[trimmed(value) if isinstance(value, str) else "" for value in side] for side in (extracted, expected)]
         values = similarity_matrix(*texts)
         values[values < self._threshold] = 0.0
-        self._fill_amounts(values, extracted, expected)
+        _fill_amounts(values, _amounts(extracted), _amounts(expected))
         _fill_others(values, extracted, expected)
         values[:, [index for index, value in enumerate(expected) if is_container(value)]] = np.nan
         return values
@@ -77,15 +79,6 @@ class LevenshteinEvaluator(ValueEvaluator):
     @property
     def _threshold(self) -> float:
         return cast(LevenshteinConfig, self.config).threshold
-
-    @staticmethod
-    def _fill_amounts(values: NDArray[np.float64], extracted: Sequence[Any], expected: Sequence[Any]) -> None:
-        rows, columns = (_amounts(side) for side in (extracted, expected))
-        for i, first in rows.items():
-            for j, second in columns.items():
-                told = _compared(first, second)
-                if told is not None:
-                    values[i, j] = told
 
 
 def _compared(first: Amount | None, second: Amount | None) -> float | None:
@@ -95,8 +88,23 @@ def _compared(first: Amount | None, second: Amount | None) -> float | None:
     if first == second:
         return 1.0
     # The same number after another sign ("~5 h", "5 h") is a matter of wording.
-    is_wording = (first.numbers, first.link, first.unit) == (second.numbers, second.link, second.unit)
-    return None if is_wording else 0.0
+    return None if first.without_sign == second.without_sign else 0.0
+
+
+def _fill_amounts(values: NDArray[np.float64], rows: dict[int, Amount], columns: dict[int, Amount]) -> None:
+    """`_compared` for all amounts at once, in place of the likeness of their texts."""
+    if not rows or not columns:
+        return
+    first, second = list(rows.values()), list(columns.values())
+    measured = np.outer([amount.is_unit for amount in first], [amount.is_unit for amount in second])
+    comparable = measured | same_matrix([amount.unit for amount in first], [amount.unit for amount in second])
+    same = same_matrix(first, second)
+    wording = same_matrix([amount.without_sign for amount in first], [amount.without_sign for amount in second])
+    cells = np.ix_(list(rows), list(columns))
+    block = values[cells]
+    block[comparable & same] = 1.0
+    block[comparable & ~wording] = 0.0
+    values[cells] = block
 
 
 def _fill_others(values: NDArray[np.float64], extracted: Sequence[Any], expected: Sequence[Any]) -> None:

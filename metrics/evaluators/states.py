@@ -54,6 +54,8 @@ def state_of(value: Any) -> State:
         return State.MISSING
     if isinstance(value, str):
         return State.EMPTY if not value or value.isspace() else State.VALUE
+    if isinstance(value, int | float):
+        return State.VALUE
     if isinstance(value, Mapping | list | tuple | set | frozenset) and not value:
         return State.EMPTY
     return State.VALUE

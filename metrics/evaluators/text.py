@@ -56,7 +56,9 @@ def trimmed(text: str) -> str:
 
 def is_number(value: Any) -> bool:
     """Whether `value` is a number; True and False are not."""
-    return isinstance(value, Number) and not isinstance(value, bool | complex)
+    if isinstance(value, int | float):
+        return not isinstance(value, bool)
+    return isinstance(value, Number) and not isinstance(value, complex)
 
 
 def number_in(text: str) -> int | float | None:
@@ -108,16 +110,23 @@ def equal(first: Identity, second: Identity) -> bool:
     return first[0] == second[0] or first[0] == second[1] or first[1] == second[0]
 
 
-def equal_matrix(rows: Sequence[Identity], columns: Sequence[Identity]) -> NDArray[np.float64]:
-    """`equal` of every row with every column, as 1.0 and 0.0."""
-    codes: dict[Key, int] = {}
+def equal_matrix(rows: Sequence[Identity], columns: Sequence[Identity]) -> NDArray[np.bool_]:
+    """`equal` of every row with every column."""
+    return (
+        same_matrix([row[0] for row in rows], [column[0] for column in columns])
+        | same_matrix([row[0] for row in rows], [column[1] for column in columns])
+        | same_matrix([row[1] for row in rows], [column[0] for column in columns])
+    )
 
-    def encoded(keys: Sequence[Key | None], nothing: int) -> NDArray[np.int64]:
-        return np.array([nothing if key is None else codes.setdefault(key, len(codes)) for key in keys])
 
-    row, row_read = (encoded([one[side] for one in rows], -1)[:, None] for side in (0, 1))
-    column, column_read = (encoded([one[side] for one in columns], -2)[None, :] for side in (0, 1))
-    return ((row == column) | (row == column_read) | (row_read == column)).astype(np.float64)
+def same_matrix(rows: Sequence[Hashable], columns: Sequence[Hashable]) -> NDArray[np.bool_]:
+    """Which row is the same as which column; None is the same as nothing."""
+    codes: dict[Hashable, int] = {}
+    row, column = (
+        np.array([none if key is None else codes.setdefault(key, len(codes)) for key in side], dtype=np.int64)
+        for side, none in ((rows, -1), (columns, -2))
+    )
+    return row[:, None] == column[None, :]
 
 
 def similarity(first: str, second: str) -> float:

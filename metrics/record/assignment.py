@@ -18,7 +18,7 @@ def best_pairs(gain: NDArray[np.float64], *, ordered: bool) -> Pairs:
     >>> best_pairs(np.array([[0.0, 1.0], [1.0, 0.0]]), ordered=False)
     [(0, 1), (1, 0)]
     >>> best_pairs(np.array([[0.0, 1.0], [1.0, 0.0]]), ordered=True)
-    [(0, 1)]
+    [(1, 0)]
     """
     if 1 in gain.shape:
         row, column = np.unravel_index(int(gain.argmax()), gain.shape)

@@ -182,7 +182,8 @@ def _alone(item: Item, is_expected: bool, rules: Rules) -> Findings:
         for pattern, value in one.values.items():
             miss = Score(0.0, "")
             findings.leaves.append(Finding(pattern, rules(pattern).weight, miss, is_expected, not is_expected))
-            held.append(f"{one.place(pattern).removeprefix(item.path).removeprefix('.')} {shown(value)}".strip())
+            inside = one.path.removeprefix(item.path).removeprefix(".")
+            held.append(f"{inside} {one.names[pattern]} {shown(value)}".strip())
         for pattern, items in one.lists.items():
             count = findings.lists.setdefault(pattern, ListCount())
             if is_expected:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +21,7 @@ class Item:
         pattern: the kind of place where it stands: () for the record, ("steps", EVERY) for a step.
         path: the very place, by position: "" for the record, "steps[0]".
         values: what it holds, by place; lists and what is inside them excluded.
+        names: the path of each of them from here: "conditions.temperature", "" for the item itself.
         absent: the places that are there and hold nothing (null, empty).
         lists: its lists' items, by the pattern of the items. Items that hold nothing are left out.
         rank: equal for equal contents; the items of lists without an order are sorted by it, so that where a list
@@ -31,16 +31,14 @@ class Item:
     pattern: Pattern
     path: str
     values: dict[Pattern, Any] = field(default_factory=dict)
+    names: dict[Pattern, str] = field(default_factory=dict)
     absent: dict[Pattern, Any] = field(default_factory=dict)
     lists: dict[Pattern, list[Item]] = field(default_factory=dict)
     rank: str = ""
 
     def place(self, pattern: Pattern) -> str:
-        """The path, by position, of one of its values."""
-        inner = pattern[len(self.pattern) :]
-        if not inner:
-            return self.path or written(pattern)
-        return f"{self.path}.{written(inner)}" if self.path and inner[0] is not EVERY else self.path + written(inner)
+        """The path, by position, of one of its values; "$" for a record that is one value."""
+        return _joined(self.path, self.names[pattern]) or "$"
 
 
 def plain(value: Any) -> Any:
@@ -62,40 +60,44 @@ def read_item(record: Any, fields: Fields) -> Item:
 
 def _read(value: Any, pattern: Pattern, path: str, fields: Fields) -> Item:
     item = Item(pattern, path)
-    _fill(item, value, pattern, fields)
-    contents = sorted((written(place), repr(held)) for place, held in item.values.items())
+    _fill(item, value, pattern, "", fields)
+    contents = sorted(f"{item.names[place]}={held!r}" for place, held in item.values.items())
     inner = sorted((written(place), [one.rank for one in items]) for place, items in item.lists.items())
     item.rank = json.dumps([contents, inner])
     return item
 
 
-def _fill(item: Item, value: Any, pattern: Pattern, fields: Fields) -> None:
+def _fill(item: Item, value: Any, pattern: Pattern, name: str, fields: Fields) -> None:
     if pattern not in fields.rules:
-        if isinstance(value, Mapping) and value:
-            for name, inner in value.items():
-                _fill(item, inner, (*pattern, str(name)), fields)
+        if isinstance(value, dict) and value:
+            for key, inner in value.items():
+                _fill(item, inner, (*pattern, key), _joined(name, key), fields)
             return
         if isinstance(value, list) and value:
-            _fill_list(item, value, (*pattern, EVERY), fields)
+            _fill_list(item, value, (*pattern, EVERY), _joined(item.path, name), fields)
             return
     if fields.counts(pattern):
+        item.names[pattern] = name
         (item.values if has_value(value) else item.absent)[pattern] = value
 
 
-def _fill_list(item: Item, values: list[Any], pattern: Pattern, fields: Fields) -> None:
-    place = item.path if pattern[:-1] == item.pattern else item.place(pattern[:-1])
+def _fill_list(item: Item, values: list[Any], pattern: Pattern, place: str, fields: Fields) -> None:
     read = [_read(value, pattern, f"{place}[{index}]", fields) for index, value in enumerate(values)]
     kept = [one for one in read if one.values or one.lists]
     if kept:
         item.lists[pattern] = kept if pattern in fields.ordered else sorted(kept, key=lambda one: one.rank)
 
 
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path and name else path or name
+
+
 def add_places(value: Any, leaves: set[Pattern], others: set[Pattern], pattern: Pattern = ()) -> None:
     """Add every place of a record (plain data), to `leaves` where it holds one value, null or an empty container."""
-    if isinstance(value, Mapping) and value:
+    if isinstance(value, dict) and value:
         others.add(pattern)
         for name, inner in value.items():
-            add_places(inner, leaves, others, (*pattern, str(name)))
+            add_places(inner, leaves, others, (*pattern, name))
     elif isinstance(value, list) and value:
         others.add(pattern)
         for inner in value:

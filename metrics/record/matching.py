@@ -153,10 +153,9 @@ def _own(expected: Sequence[Item], predicted: Sequence[Item], rules: Rules) -> t
         if found is None:
             continue
         rule = rules(pattern)
-        values = rule.evaluator.similarities(
-            [predicted[index].values[pattern] for index in found],
-            [expected[index].values[pattern] for index in holding],
-        ).T
+        extracted = [predicted[index].values[pattern] for index in found]
+        wanted = [expected[index].values[pattern] for index in holding]
+        values = rule.evaluator.similarities(extracted, wanted).T
         values = np.where(np.isnan(values), _UNSCORED, values)
         cells = np.ix_(holding, found)
         credit[cells] += rule.weight * values
@@ -186,10 +185,8 @@ def _solve(level: _Level, share: float) -> _Solution:
 
 def _promising(solution: _Solution) -> Iterator[tuple[int, int]]:
     """The pairs of parents between whose items there is anything to gain."""
-    rows, columns = (
-        np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        for starts in (solution.level.rows, solution.level.columns)
-    )
+    starts = solution.level.rows, solution.level.columns
+    rows, columns = (np.repeat(np.arange(len(side) - 1), np.diff(side)) for side in starts)
     first, second = np.nonzero(solution.gain > 0)
     n_columns = len(solution.level.columns) - 1
     for code in np.unique(rows[first] * n_columns + columns[second]).tolist():

@@ -152,7 +152,8 @@ class RecordMetric:
         field = self.output_field
         if field is None:
             if len(names) != 1:
-                raise ValueError(f"the prediction has several fields ({', '.join(names)}); name one as output_field")
+                held = ", ".join(names) or "none"
+                raise ValueError(f"a prediction has one field, or the metric an output_field; the fields are: {held}")
             field = names[0]
         if field not in columns:
             raise ValueError(f"the prediction has no field {field!r}, {nearest(field, columns)}")
@@ -161,8 +162,7 @@ class RecordMetric:
 
 def _columns(row: Any) -> dict[str, Any]:
     """The fields of a dspy.Example or dspy.Prediction, of a mapping, or of any object with attributes."""
-    items = getattr(row, "items", None)
-    return dict(items()) if callable(items) else dict(vars(row))
+    return dict(row.items()) if hasattr(row, "items") else dict(vars(row))
 
 
 def _all_places(records: Iterable[Any]) -> tuple[set[Pattern], set[Pattern]]:

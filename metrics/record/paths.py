@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from enum import Enum
 from typing import Final
 
 
-class _Every(Enum):
-    ITEM = "[*]"
+class _Every:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "EVERY"
 
 
-EVERY: Final = _Every.ITEM
+EVERY: Final = _Every()
 """Stands in a pattern for every item of a list."""
 
 Pattern = tuple[str | _Every, ...]
@@ -68,5 +70,5 @@ def written(pattern: Iterable[str | _Every]) -> str:
     >>> written(("tags", EVERY)), written(()), written((EVERY, "name"))
     ('tags[*]', '$', '[*].name')
     """
-    text = "".join(part.value if isinstance(part, _Every) else f".{part}" for part in pattern)
+    text = "".join("[*]" if isinstance(part, _Every) else f".{part}" for part in pattern)
     return text.removeprefix(".") or "$"

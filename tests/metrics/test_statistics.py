@@ -95,9 +95,9 @@ def test_ten_thousand_resamples_of_a_hundred_values_are_quick():
     aggregate(values)  # imports
 
     def seconds():
-        start = time.perf_counter()
+        start = time.process_time()
         aggregate(values)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     assert min(seconds() for _ in range(5)) < 0.05
 

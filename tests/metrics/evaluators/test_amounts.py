@@ -86,6 +86,6 @@ def test_comparable_are_measurements_and_equal_words():
 
 @given(st.text(alphabet="0123456789.,-+ehx10 to±°C%/", max_size=60))
 def test_any_text_is_read_quickly(text):
-    start = time.perf_counter()
+    start = time.process_time()
     amount_in(text)
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1
