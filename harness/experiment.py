@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,9 @@ from harness.tracking.run import TrackedRun
 from harness.tracking.run_tree import log_experiment
 from harness.tracking.tracker import Tracker
 
+BUNDLE, BUNDLE_BASELINE = "bundle", "bundle-baseline"
+_PROBES = 3
+"""Test examples on which an exported program must send the very same prompts."""
 _PACKAGES = ("dspy", "mlflow", "optuna", "dspy-judge-harness")
 
 
@@ -145,12 +149,11 @@ def _measure_and_tune(
     tuned = _on_test(compiled.program, "tuned", experiment, session, progress)
     seed = experiment.splits.seed
     delta, verdict = compare(baseline, tuned, seed=seed)
-    bundle_path = _export_bundles(experiment, compiled, folder)
     changed = folder.changed_since_last()
     notes = [*experiment.notes, *compiled.notes]
     if changed:
         notes.append(f"changed since the last run of this experiment: {', '.join(changed)}")
-    return ExperimentResult(
+    result = ExperimentResult(
         run_id=run_id,
         experiment=experiment.name,
         verdict=verdict,
@@ -168,8 +171,10 @@ def _measure_and_tune(
         fingerprint=folder.fingerprint.digest,
         seconds=time.monotonic() - started,
         folder=folder.relative.as_posix(),
-        bundle=(folder.relative / bundle_path).as_posix(),
+        bundle=(folder.relative / BUNDLE).as_posix(),
     )
+    _export_bundles(experiment, session, compiled.program, folder, result)
+    return result
 
 
 def mark_test_read(experiment: Experiment, session: Session, reader: str) -> int:
@@ -214,25 +219,34 @@ def _compile(experiment: Experiment, session: Session, folder: RunFolder, progre
     return compile_program(experiment.optimizer, experiment.arguments, job)
 
 
-def _export_bundles(experiment: Experiment, compiled: Compiled, folder: RunFolder) -> str:
-    """Write the tuned program, and the baseline beside it, as bundles; the tuned one's folder name."""
-    for name, program in (("bundle-baseline", experiment.program), ("bundle", compiled.program)):
+def _export_bundles(
+    experiment: Experiment, session: Session, tuned: dspy.Module, folder: RunFolder, result: ExperimentResult
+) -> None:
+    """Write the tuned program, and the baseline beside it, as bundles."""
+    endpoints = [config.api_base for config in experiment.models.values() if config.api_base]
+    secrets = [secret for lm in session.lms.values() for secret in lm.engine.provider.secrets]
+    for name, program in ((BUNDLE_BASELINE, experiment.program), (BUNDLE, tuned)):
         bundle.export(
             folder.path / name,
             program=program,
             contract=experiment.contract,
             adapter_name=experiment.adapter,
             model_settings=model_settings(experiment),
-            report={},
+            report={**result.to_document(), "candidate": "tuned" if name == BUNDLE else "baseline"},
+            program_reference=experiment.program_reference,
+            probes=[dict(example.inputs()) for example in experiment.examples["test"][:_PROBES]],
+            forbidden=[*endpoints, *secrets],
             overwrite=True,
         )
-    return "bundle"
 
 
 def model_settings(experiment: Experiment) -> dict[str, Any]:
     """What a bundle says of the task model: name and sampling, no endpoint and no key."""
     task = experiment.models["task"]
-    return {"model": task.model, "temperature": task.temperature, "max_tokens": task.output_limit}
+    settings = {"model": task.model, "temperature": task.temperature, "max_tokens": task.output_limit}
+    if experiment.bounds is not None and task.is_local:
+        settings["bounds"] = asdict(experiment.bounds)
+    return {**settings, "own_endpoint": task.api_base is not None}
 
 
 def _prompts(experiment: Experiment, tuned: dspy.Module) -> dict[str, tuple[str, str]]:

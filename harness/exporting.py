@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 from harness.errors import UsageError
+from harness.experiment import BUNDLE, BUNDLE_BASELINE
 from harness.run_folder import find_run_folder
 from harness.tracking.tracker import Tracker
 
-BUNDLES = {"tuned": "bundle", "baseline": "bundle-baseline"}
+BUNDLES = {"tuned": BUNDLE, "baseline": BUNDLE_BASELINE}
 
 
 def export_run(reference: str, folder: Path, candidate: Literal["tuned", "baseline"] = "tuned") -> Path:
