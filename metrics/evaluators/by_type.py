@@ -14,19 +14,23 @@ from metrics.evaluators.levenshtein import LevenshteinEvaluator
 from metrics.evaluators.numeric import NumericEvaluator
 from metrics.evaluators.text import is_number
 
-_ALIAS = "by_type"
+FREE_TEXT = LevenshteinEvaluator({"threshold": 0.5})
+"""For text of which nothing else is known. Two unrelated words are a fifth alike by chance, which is no merit; from
+half on they have something to do with each other."""
 
 
 class ByTypeEvaluator(ValueEvaluator):
-    """Numbers by `numeric`, text by `levenshtein`, everything else (true and false, lists, objects) by `exact`.
+    """Numbers by `numeric`, text by `levenshtein` from 0.5 on, true and false, lists and objects by `exact`.
 
     >>> by_type = ByTypeEvaluator()
     >>> by_type.evaluate(900.0, 900), by_type.evaluate("Jon Doe", "John Doe"), by_type.evaluate(False, True)
     (1.0, 0.875, 0.0)
+    >>> by_type.evaluate("Jane Smith", "John Doe")
+    0.0
     """
 
-    alias = _ALIAS
-    _evaluators = (NumericEvaluator(), LevenshteinEvaluator(), StringCheckEvaluator())
+    alias = "by_type"
+    _evaluators = (NumericEvaluator(), FREE_TEXT, StringCheckEvaluator())
 
     def compare(self, extracted: Any, expected: Any) -> tuple[float | None, str]:
         return self._evaluators[_choice(expected)].compare(extracted, expected)

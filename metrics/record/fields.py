@@ -5,17 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from metrics.evaluators.base import BaseEvaluator
-from metrics.evaluators.by_type import ByTypeEvaluator
+from metrics.evaluators.by_type import FREE_TEXT, ByTypeEvaluator
 from metrics.evaluators.catalogue import CATALOGUE, create_evaluator
+from metrics.evaluators.exact import StringCheckEvaluator
+from metrics.evaluators.numeric import NumericEvaluator
 from metrics.nearest import nearest
 from metrics.record.paths import EVERY, Pattern, parse, written
 from metrics.record.schema import suggested
 
 _OPTIONS = ("weight", "ordered", "evaluator")
-_BY_TYPE = ByTypeEvaluator()
+_BY_SUGGESTION: Mapping[str | None, BaseEvaluator] = MappingProxyType(
+    {"exact": StringCheckEvaluator(), "numeric": NumericEvaluator(), "levenshtein": FREE_TEXT, None: ByTypeEvaluator()}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,7 @@ class Fields:
         named = self.rules.get(pattern)
         if named is not None:
             return named
-        alias = suggested(self.schema, pattern) if self.schema is not None else None
-        return Rule(create_evaluator(alias) if alias else _BY_TYPE)
+        return Rule(_BY_SUGGESTION[suggested(self.schema, pattern) if self.schema is not None else None])
 
     def named(self) -> list[Pattern]:
         """Every place that the configuration names."""

@@ -50,7 +50,7 @@ class RecordMetric:
             is enough there. With an evaluator beside a weight: `{"evaluator": mine, "weight": 2}`. Only the places
             named count. A path that names a list or an object gives it to its evaluator whole. Without any evaluator
             in `fields` every value counts, by `schema` or else by the type of the expected value: numbers `numeric`,
-            text `levenshtein`, everything else `exact`.
+            text `levenshtein` with threshold 0.5, everything else `exact`.
         name: what reports call this metric.
         output_field: the prediction's field that holds the record; None: its only one (`reasoning` aside).
         schema: JSON Schema of the record, or a pydantic class: chooses evaluators (choices and formats `exact`).

@@ -113,6 +113,7 @@ def test_the_value_is_the_weighted_mean_over_leaves_on_either_side():
 def test_types_choose_evaluators_when_none_are_named():
     assert value({"n": 900}, {"n": 900.0000001}) == 1.0
     assert value({"s": "John Doe"}, {"s": "Jon Doe"}) == 0.875
+    assert value({"s": "John Doe"}, {"s": "Jane Smith"}) == 0.0  # a fifth alike is chance
     assert value({"b": True}, {"b": False}) == 0.0
     assert value({"list": ["x", 5]}, {"list": [5.0, "x"]}) == 1.0
 
@@ -127,6 +128,13 @@ def test_a_schema_chooses_evaluators_when_none_are_named():
     for schema in (Sample, Sample.model_json_schema()):
         parts = RecordMetric(schema=schema).compare(expected, predicted).parts
         assert {path: part.value for path, part in parts.items()} == {"unit": 0.0, "name": 0.75}
+
+
+def test_wrong_steps_earn_nothing_by_chance():
+    expected = {"steps": [{"action": "heat"}, {"action": "mix"}]}
+
+    for schema in (None, {"properties": {"steps": {"items": {"properties": {"action": {"type": "string"}}}}}}):
+        assert value(expected, {"steps": [{"action": "wash"}, {"action": "dry"}]}, schema=schema) == 0.0
 
 
 def test_parts_and_details_say_what_the_value_is_made_of():
