@@ -189,14 +189,7 @@ def _reference(program: dspy.Module, given: Mapping[str, Any] | None) -> dict[st
 
 def _versions() -> dict[str, str]:
     names = ("dspy", "pydantic", "jsonschema", "dspy-judge-harness")
-    return {"python": platform.python_version()} | {name: _version(name) for name in names}
-
-
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
 
 
 def _json_text(document: Any, name: str) -> str:
@@ -388,8 +381,6 @@ def _notes(folder: Path, manifest: _Manifest, files: Mapping[str, str], now: Map
         if present.get(name) != version
     ]
     if not versions:
-        raise UsageError(
-            f"{folder} belongs to another program: {changed[0]} differs "
-            f"{_first_other_line(files.get(changed[0], ''), now[changed[0]])}"
-        )
+        line = _first_other_line(files.get(changed[0], ""), now[changed[0]])
+        raise UsageError(f"{folder} does not give the prompts it was exported with: {changed[0]} differs {line}")
     return (f"other prompts than when it was exported, {changed[0]} for one: {'; '.join(versions)}",)

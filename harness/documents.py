@@ -25,7 +25,8 @@ class Document:
     """One question.
 
     Attributes:
-        id: as the file gives it; a row without one has its line number, a text file its path.
+        id: as the file gives it; a row without one has its line number, a text file its path, a row that cannot be
+            read its place.
         inputs: the program's inputs, by name.
         error: why it cannot be asked; None when it can.
         where: the place for people.
@@ -104,9 +105,9 @@ def _row_documents(source: Path, inputs: Sequence[str]) -> list[Document]:
 
 def _row_document(number: int, row: Any, where: str, inputs: Sequence[str]) -> Document:
     if isinstance(row, Exception):
-        return Document(number, error=f"{where}: {row}", where=where)
+        return Document(where, error=f"{where}: {row}", where=where)
     if not isinstance(row, dict):
-        return Document(number, error=f"{where}: a row is an object, got {type(row).__name__}", where=where)
+        return Document(where, error=f"{where}: a row is an object, got {type(row).__name__}", where=where)
     given = row.get("id")
     name = given if isinstance(given, str | int) and not isinstance(given, bool) and given != "" else number
     missing = [key for key in inputs if row.get(key) is None]
@@ -167,7 +168,7 @@ def _delimited(delimiter: str) -> Callable[[str, str], Iterator[_Row]]:
                 return
             except csv.Error as error:
                 row = error
-            number = lines.line_num
+            number = lines.reader.line_num
             if isinstance(row, dict) and "" in row:
                 row = ValueError("more cells than columns; quote a cell that holds the separator")
             yield number, row, f"{name} line {number}"
