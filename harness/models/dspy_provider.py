@@ -37,7 +37,7 @@ class DspyProvider:
         environ: where the key is read, once, here.
 
     Raises:
-        UsageError: the key's variable is not set.
+        UsageError: the name is not provider/name, or the key's variable is not set.
 
     See `engine.Provider` for the attributes.
     """
@@ -45,6 +45,11 @@ class DspyProvider:
     concurrency = CONCURRENCY
 
     def __init__(self, role: str, config: ModelConfig, environ: Mapping[str, str]) -> None:
+        if not all(config.model.partition("/")):
+            raise UsageError(
+                f"models.{role}: {config.model!r} is no model: write provider/name, such as openai/gpt-4.1-mini, "
+                "or local/smollm2-135m"
+            )
         key_of_address = config.api_base is None
         config = replace(config, api_base=config.api_base or _ambient_base(config.model, environ))
         self.model = config.model
@@ -97,9 +102,8 @@ def _route(config: ModelConfig) -> tuple[str, ProviderDefinition | None]:
 def _compatible(api_base: str) -> ProviderDefinition:
     """Any server that speaks OpenAI's chat dialect; many of them know only `max_tokens`."""
     return ProviderDefinition.chat(
-        lm15.AccessPolicy(provider=_COMPATIBLE, env_keys=(), base_url=api_base),
+        lm15.AccessPolicy(provider=_COMPATIBLE, env_keys=("OPENAI_API_KEY",), base_url=api_base),
         compat=lm15.OpenAIChatCompat(instruction_role="system", max_tokens_field="max_tokens", cache_control="none"),
-        placeholder_key=_NO_KEY,
     )
 
 

@@ -35,6 +35,8 @@ def _facts(config: ModelConfig) -> Mapping[str, Any]:
     if config.api_base is not None or config.is_local:
         return {}
     provider, _, name = config.model.partition("/")
+    if not name:
+        return {}
     table = json.loads(gzip.decompress(files("dspy.clients.model_metadata").joinpath("snapshot.json.gz").read_bytes()))
     full = table.get(config.model)
     if isinstance(full, dict):

@@ -1,0 +1,489 @@
+"""The engine through the LM that users hold: what is paid, stored, retried, stopped, counted."""
+
+import asyncio
+import copy
+import threading
+import traceback
+
+import dspy
+import pytest
+from dspy import lm15
+from dspy.lm15 import Request
+
+from harness.errors import ProgramFailure, RunStopped, StopReason, UsageError
+from harness.models import faults
+from harness.models.config import ModelConfig
+from harness.models.engine import calls_of_this_context
+from harness.models.ledger import Ledger
+from harness.models.scripted import ScriptedProvider, reply
+from harness.results import RoleUsage
+
+KEY = "sk-very-secret-value"
+
+
+def _ask(lm, question="q", **settings):
+    return lm(question, **settings)
+
+
+def _numbered():
+    """A provider that answers "1", "2", ... so that every sent request shows."""
+    lock, count = threading.Lock(), [0]
+
+    def script(_: Request) -> str:
+        with lock:
+            count[0] += 1
+            return str(count[0])
+
+    return ScriptedProvider(script)
+
+
+# What is paid, and what is not
+
+
+def test_an_equal_request_is_answered_from_the_store(scripted_lm, ledger):
+    provider = _numbered()
+    lm = scripted_lm(provider)
+
+    assert _ask(lm) == ["1"]
+    assert _ask(lm) == ["1"]
+    assert _ask(lm, "other") == ["2"]
+    assert len(provider.requests) == 2
+    assert ledger.usage()["task"] == RoleUsage(2, 1, 20, 10, None)
+
+
+def test_the_second_run_sends_nothing(scripted_lm):
+    first, second = _numbered(), _numbered()
+    questions = [f"q{n}" for n in range(5)]
+    before = [_ask(scripted_lm(first), q) for q in questions]
+    ledger = Ledger()
+    after = [_ask(scripted_lm(second, ledger=ledger), q) for q in questions]
+
+    assert after == before
+    assert second.requests == []
+    assert ledger.usage()["task"] == RoleUsage(0, 5, 0, 0, 0.0)
+
+
+def test_equal_requests_in_flight_are_sent_once(scripted_lm, ledger):
+    everyone_asks = threading.Barrier(8)
+    provider = ScriptedProvider(lambda request: "one")
+    lm = scripted_lm(provider)
+    answers = []
+
+    def work():
+        everyone_asks.wait(10)
+        answers.append(_ask(lm.copy()))
+
+    _in_threads(8, work)
+
+    assert answers == [["one"]] * 8
+    assert len(provider.requests) == 1
+    assert ledger.usage()["task"].calls == 1
+    assert ledger.usage()["task"].cached == 7
+
+
+def test_an_answer_serves_every_role(scripted_lm, ledger):
+    provider = _numbered()
+
+    assert _ask(scripted_lm(provider, "task")) == _ask(scripted_lm(provider, "judge")) == ["1"]
+    assert ledger.usage()["judge"] == RoleUsage(0, 1, 0, 0, 0.0)
+
+
+def test_another_model_never_shares_an_answer(scripted_lm):
+    one, other = ScriptedProvider(["a"], "scripted/one"), ScriptedProvider(["b"], "scripted/other")
+
+    assert _ask(scripted_lm(one)) == ["a"]
+    assert _ask(scripted_lm(other)) == ["b"]
+
+
+def test_rollouts_are_fresh_samples_that_are_kept(scripted_lm):
+    provider = _numbered()
+    lm = scripted_lm(provider, config=ModelConfig(provider.model, temperature=0.7))
+
+    asked = [_ask(lm, rollout_id=n) for n in range(3)]
+    again = [_ask(lm.copy(rollout_id=n)) for n in range(3)]
+
+    assert asked == again == [["1"], ["2"], ["3"]]
+    assert len({request.config.seed for request in provider.requests}) == 3
+
+
+def test_rollouts_reach_the_engine_through_a_predictors_config(scripted_lm):
+    provider = ScriptedProvider(lambda request: '{"a": "x"}')
+    with dspy.context(lm=scripted_lm(provider), adapter=dspy.JSONAdapter()):
+        for number in (1, 2, 1):
+            dspy.Predict("q -> a")(q="?", config={"rollout_id": number, "temperature": 1.0})
+
+    assert len(provider.requests) == 2
+
+
+def test_several_samples_of_one_call_differ(scripted_lm):
+    provider = _numbered()
+    lm = scripted_lm(provider)
+
+    assert _ask(lm, n=3, temperature=1.0) == ["1", "2", "3"]
+    assert _ask(lm, n=3, temperature=1.0) == ["1", "2", "3"]
+    assert len(provider.requests) == 3
+
+
+def test_a_replicate_or_a_seed_is_a_new_measurement_of_sampled_answers(scripted_lm):
+    provider = _numbered()
+    sampled = ModelConfig(provider.model, temperature=1.0)
+
+    assert _ask(scripted_lm(provider, config=sampled)) == ["1"]
+    assert _ask(scripted_lm(provider, config=sampled, seed=1)) == ["2"]
+    assert _ask(scripted_lm(provider, config=sampled, replicate=1)) == ["3"]
+    assert _ask(scripted_lm(provider)) == ["4"]
+    assert _ask(scripted_lm(provider, seed=1)) == ["4"], "a greedy answer serves every seed"
+    assert _ask(scripted_lm(provider, replicate=1)) == ["5"]
+
+
+def test_a_greedy_request_is_sent_without_a_seed(scripted_lm):
+    provider = _numbered()
+    _ask(scripted_lm(provider))
+    _ask(scripted_lm(provider), temperature=0.5, seed=11)
+
+    assert [request.config.seed for request in provider.requests] == [None, 11]
+
+
+def test_usage_is_exact_under_threads(scripted_lm, store):
+    ledger = Ledger()
+    roles = ("task", "judge")
+    lms = {
+        role: scripted_lm(
+            ScriptedProvider(lambda r: reply("x", input_tokens=len(r.messages[0].text), output_tokens=3), role),
+            role,
+            ledger=ledger,
+            config=ModelConfig(role, price=(1.0, 2.0)),
+        )
+        for role in roles
+    }
+
+    def work(worker: int):
+        for n in range(10):
+            for role in roles:
+                _ask(lms[role].copy(), f"{role}{worker}{n}")
+
+    _in_threads(8, lambda: work(threading.get_ident()), number=work)
+
+    for role in roles:
+        tokens = 8 * 10 * (len(role) + 2)
+        assert ledger.usage()[role] == RoleUsage(80, 0, tokens, 240, pytest.approx((tokens + 480) / 1e6))
+
+
+def test_a_replayed_answer_spends_nothing_and_says_what_it_once_cost(scripted_lm):
+    lm = scripted_lm(_numbered())
+    request = Request(model=lm.model, messages=(lm15.Message.user("q"),))
+    fresh, replayed = lm(request), lm(request)
+
+    assert fresh.usage.input_tokens == 10
+    assert replayed.usage == lm15.Usage()
+    assert replayed.provider_data == {"replayed": {"input_tokens": 10, "output_tokens": 5}}
+    assert replayed.text == fresh.text
+
+
+def test_whoever_observes_learns_what_was_paid(scripted_lm):
+    lm = scripted_lm(_numbered(), "judge")
+    with calls_of_this_context() as calls:
+        _ask(lm)
+        _ask(lm)
+
+    assert [(call.role, call.cached, call.input_tokens, call.output_tokens) for call in calls] == [
+        ("judge", False, 10, 5),
+        ("judge", True, 10, 5),
+    ]
+    assert calls.fresh == 1
+    assert calls[0].key == calls[1].key
+    assert calls[0].seconds > 0
+
+
+# Answers that are none
+
+
+@pytest.mark.parametrize(
+    ("response", "kind", "sentence"),
+    [
+        (reply('{"half', finish_reason="length"), "length", r"answer cut at max_tokens=9; raise models\.task\.max_tok"),
+        (reply("  \n"), "empty", "empty answer"),
+        (reply("x", finish_reason="content_filter"), "refusal", "refused to answer"),
+        (reply("x", finish_reason="error"), "error", "the server ended the answer with an error"),
+    ],
+)
+def test_an_unusable_answer_is_a_failure_and_is_never_stored(scripted_lm, store, ledger, response, kind, sentence):
+    provider = ScriptedProvider([response, "good"])
+    lm = scripted_lm(provider, config=ModelConfig(provider.model, max_tokens=9))
+
+    with pytest.raises(ProgramFailure, match=f"task model 'scripted/model': {sentence}"):
+        _ask(lm)
+    assert [failure[1] for failure in store.failures()] == [kind]
+    assert ledger.usage()["task"].input_tokens == 10, "a cut answer is paid for"
+    assert ledger.stopped is None
+    assert _ask(lm) == ["good"], "the next one is asked anew"
+
+
+def test_a_refusal_is_quoted(scripted_lm):
+    refusal = lm15.Response(
+        id=None,
+        model="m",
+        message=lm15.Message.assistant([lm15.RefusalPart(text="I would rather not.")]),
+        finish_reason="stop",
+        usage=lm15.Usage(),
+    )
+    with pytest.raises(ProgramFailure, match="refused to answer: I would rather not"):
+        _ask(scripted_lm(ScriptedProvider([refusal])))
+
+
+def test_a_server_that_cuts_without_a_declared_limit(scripted_lm):
+    lm = scripted_lm(ScriptedProvider([reply("x", finish_reason="length")]))
+    request = Request(model=lm.model, messages=(lm15.Message.user("q"),))
+
+    with pytest.raises(ProgramFailure, match="answer cut at the server's own limit"):
+        lm(request)
+
+
+def test_a_tool_call_is_a_complete_answer(scripted_lm):
+    call = lm15.Response(
+        id=None,
+        model="m",
+        message=lm15.Message.assistant([lm15.ToolCallPart(id="1", name="search", input={"q": "x"})]),
+        finish_reason="tool_call",
+        usage=lm15.Usage(input_tokens=1, output_tokens=1),
+    )
+    provider = ScriptedProvider([call])
+    lm = scripted_lm(provider)
+    request = Request(model=lm.model, messages=(lm15.Message.user("q"),))
+
+    assert lm(request).message == lm(request).message == call.message
+
+
+def test_a_failure_keeps_its_class_and_sentence_through_a_program(scripted_lm):
+    lm = scripted_lm(ScriptedProvider([reply("x", finish_reason="length")]))
+    with dspy.context(lm=lm, adapter=dspy.ChatAdapter()), pytest.raises(Exception) as caught:  # noqa: PT011
+        dspy.ChainOfThought("q -> a")(q="?")
+
+    failure = faults.program_failure(caught.value)
+    assert failure is not None
+    assert "raise models.task.max_tokens" in str(failure)
+
+
+def test_evaluate_of_dspy_counts_it_as_one_failed_example(scripted_lm):
+    lm = scripted_lm(ScriptedProvider({"bad": reply("x", finish_reason="length"), "": '{"a": "yes"}'}))
+    devset = [dspy.Example(q=q, a="yes").with_inputs("q") for q in ("good", "bad")]
+    with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
+        result = dspy.Evaluate(devset=devset, metric=lambda e, p: float(e.a == p.a), num_threads=1)(
+            dspy.Predict("q -> a")
+        )
+
+    assert result.score == 50.0
+
+
+# Failures that pass, and those that stay
+
+
+def test_a_429_is_waited_out_as_the_server_asks(scripted_lm, waits, ledger):
+    provider = ScriptedProvider([lm15.RateLimitError("slow down", retry_after=7), lm15.ServerError("oops"), "fine"])
+
+    assert _ask(scripted_lm(provider)) == ["fine"]
+    assert waits == [7.0, 2.0]
+    assert ledger.usage()["task"] == RoleUsage(3, 0, 10, 5, None)
+
+
+def test_an_endpoint_that_stays_away_stops_the_run(scripted_lm, waits, ledger):
+    provider = ScriptedProvider([lm15.TransportError("connection refused")] * 9)
+    lm = scripted_lm(provider, "judge")
+
+    with pytest.raises(RunStopped, match=r"judge model 'scripted/model': connection refused \(4 attempts\)") as caught:
+        _ask(lm)
+    assert caught.value.reason is StopReason.MODEL
+    assert caught.value.exit_code == 1
+    assert waits == [1.0, 2.0, 4.0]
+    with pytest.raises(RunStopped, match="connection refused"):
+        _ask(lm, "another question")
+    assert len(provider.requests) == 4
+    assert ledger.stopped is not None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        lm15.AuthError("Incorrect API key provided"),
+        lm15.UnsupportedModelError("The model does not exist"),
+        lm15.BillingError("You exceeded your quota"),
+        lm15.InvalidRequestError("temperature is not supported"),
+        lm15.UnsupportedFeatureError("no images here"),
+    ],
+)
+def test_a_model_that_cannot_work_stops_the_run_at_its_first_call(scripted_lm, ledger, waits, error):
+    provider = ScriptedProvider([error] * 9)
+
+    with pytest.raises(RunStopped, match=str(error).splitlines()[0]):
+        _ask(scripted_lm(provider, "judge"))
+    with pytest.raises(RunStopped, match=str(error).splitlines()[0]):
+        _ask(scripted_lm(_numbered(), "task"))
+    assert (len(provider.requests), waits) == (1, [])
+    assert ledger.usage()["judge"].calls == 1
+    assert "task" not in ledger.usage()
+
+
+def test_a_bad_request_after_good_answers_fails_one_example(scripted_lm, ledger):
+    lm = scripted_lm(ScriptedProvider(["fine", lm15.InvalidRequestError("image too large"), "fine too"]))
+
+    assert _ask(lm, "a") == ["fine"]
+    with pytest.raises(ProgramFailure, match="image too large"):
+        _ask(lm, "b")
+    assert _ask(lm, "c") == ["fine too"]
+
+
+def test_a_stored_answer_shows_that_the_endpoint_works(scripted_lm):
+    _ask(scripted_lm(_numbered()), "a")
+    lm = scripted_lm(ScriptedProvider([lm15.InvalidRequestError("image too large")]))
+    _ask(lm, "a")
+
+    with pytest.raises(ProgramFailure, match="image too large"):
+        _ask(lm, "b")
+
+
+def test_too_long_an_input_fails_one_example(scripted_lm, store, waits):
+    lm = scripted_lm(ScriptedProvider([lm15.ContextLengthError("9031 tokens, the context has 8192"), "fine"]))
+
+    with pytest.raises(ProgramFailure, match="9031 tokens, the context has 8192"):
+        _ask(lm, "long")
+    assert store.failures()[0][1] == "context_length"
+    assert _ask(lm, "short") == ["fine"]
+    assert waits == []
+
+
+def test_a_bug_in_a_provider_is_no_score(scripted_lm):
+    def script(request):
+        raise KeyError("choices")
+
+    with pytest.raises(RunStopped, match="'choices'") as caught:
+        _ask(scripted_lm(ScriptedProvider(script)))
+    assert "in script" in caught.value.detail, "the traceback is there for whoever fixes it"
+
+
+def test_a_store_that_goes_away_is_no_score(scripted_lm, store):
+    def script(request):
+        store.path.unlink()
+        store.path.with_name("answers.db-wal").unlink(missing_ok=True)
+        store.close()
+        store.path.mkdir()
+        return "x"
+
+    with pytest.raises(RunStopped, match=r"answers\.db cannot be used"):
+        _ask(scripted_lm(ScriptedProvider(script)))
+
+
+def test_usage_errors_of_a_provider_stop_with_their_sentence(scripted_lm):
+    lm = scripted_lm(ScriptedProvider([UsageError("install the runtime")]))
+
+    with pytest.raises(RunStopped) as caught:
+        _ask(lm)
+    assert caught.value.message == "install the runtime"
+    assert caught.value.detail == ""
+
+
+def test_a_stop_passes_through_dspys_evaluate(scripted_lm):
+    lm = scripted_lm(ScriptedProvider([lm15.AuthError("bad key")] * 9))
+    devset = [dspy.Example(q=str(n), a="yes").with_inputs("q") for n in range(4)]
+
+    with dspy.context(lm=lm), pytest.raises(RunStopped, match="bad key"):
+        dspy.Evaluate(devset=devset, metric=lambda e, p: 1.0, num_threads=1)(dspy.Predict("q -> a"))
+
+
+def test_ctrl_c_in_a_call_leaves_a_usable_engine(scripted_lm, ledger):
+    lm = scripted_lm(ScriptedProvider([KeyboardInterrupt(), "fine"]))
+
+    with pytest.raises(KeyboardInterrupt):
+        _ask(lm)
+    assert ledger.stopped is None
+    assert _ask(lm) == ["fine"]
+
+
+def test_a_spent_budget_refuses_the_next_call_but_not_what_is_stored(scripted_lm):
+    lm = scripted_lm(_numbered(), ledger=Ledger(max_calls=1))
+
+    assert _ask(lm, "a") == ["1"]
+    with pytest.raises(RunStopped, match="the budget of 1 calls is spent") as caught:
+        _ask(lm, "b")
+    assert caught.value.exit_code == 3
+    assert _ask(lm, "a") == ["1"]
+
+
+def test_a_known_key_is_in_no_message_traceback_or_file(scripted_lm, store, ledger, tmp_path):
+    class Talkative(ScriptedProvider):
+        secrets = (KEY,)
+
+    scripts = [
+        [lm15.AuthError(f"Incorrect API key: {KEY}")],
+        [lm15.ContextLengthError(f"too long for {KEY}")],
+        [ValueError(f"bug with {KEY}")],
+        [lm15.ServerError(f"oops {KEY}")] * 9,
+    ]
+    seen = []
+    for script in scripts:
+        try:
+            _ask(scripted_lm(Talkative(script), ledger=Ledger()), str(script[0]))
+        except (RunStopped, ProgramFailure) as error:
+            seen.append("".join(traceback.format_exception(error)))
+            seen.append(getattr(error, "detail", ""))
+    store.close()
+    seen += [path.read_bytes().decode("latin-1") for path in tmp_path.iterdir()]
+
+    assert len(seen) == 9
+    # The question itself quotes the key here; the key table holds only its digest.
+    assert [text for text in seen if KEY in text] == []
+
+
+# The engine as dspy's
+
+
+def test_copies_share_the_engine(scripted_lm):
+    lm = scripted_lm(_numbered())
+
+    assert copy.copy(lm.engine) is lm.engine
+    assert copy.deepcopy(lm.engine) is lm.engine
+    assert copy.deepcopy(lm._async_engine_spec) is copy.copy(lm._async_engine_spec) is lm._async_engine_spec
+    program = dspy.Predict("q -> a")
+    program.set_lm(lm)
+    assert program.deepcopy().lm.engine is lm.engine
+
+
+def test_awaited_calls_share_answers_with_the_others(scripted_lm):
+    provider = _numbered()
+    lm = scripted_lm(provider)
+
+    async def run():
+        return await asyncio.gather(*(lm.acall("q", rollout_id=n % 2, temperature=1.0) for n in range(6)))
+
+    answers = asyncio.run(run())
+    assert len(provider.requests) == 2
+    assert answers == [_ask(lm, rollout_id=n % 2, temperature=1.0) for n in range(6)]
+
+
+def test_an_awaited_failure_is_the_same_failure(scripted_lm):
+    lm = scripted_lm(ScriptedProvider([reply("x", finish_reason="length"), lm15.AuthError("bad key")]))
+
+    with pytest.raises(ProgramFailure, match="answer cut"):
+        asyncio.run(lm.acall("q"))
+    with pytest.raises(RunStopped, match="bad key"):
+        asyncio.run(lm.acall("q"))
+
+
+def test_capabilities_are_the_providers(scripted_lm):
+    without = scripted_lm(ScriptedProvider(["x"], supports_response_schema=False))
+    lm = scripted_lm(ScriptedProvider(["x"], "scripted/other"))
+
+    assert lm.supports_response_schema
+    assert not without.supports_response_schema
+    assert "response_format" in lm.supported_params
+    assert not lm.supports_function_calling
+    assert not lm.supports_reasoning
+
+
+def _in_threads(count, work, number=None):
+    threads = [
+        threading.Thread(target=number, args=(n,)) if number else threading.Thread(target=work) for n in range(count)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -1,0 +1,386 @@
+"""The embedded model: the request it gets and the errors it maps, on a fake runtime; then the real thing."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import types
+from pathlib import Path
+
+import dspy
+import pydantic
+import pytest
+from dspy import lm15
+from dspy.lm15 import Request
+
+from harness.errors import ProgramFailure, RunStopped, UsageError
+from harness.models.config import ModelConfig
+from harness.models.llama_cpp import LlamaCppProvider, LlamaRuntime
+from harness.models.roles import Endpoints, build_role_lm
+from harness.models.schema_bounds import SchemaBounds
+from harness.models.weights import Weights, locate
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+REPLY = {
+    "id": "x",
+    "choices": [{"finish_reason": "stop", "message": {"content": "hi"}}],
+    "usage": {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}},
+}
+
+
+class FakeRuntime(LlamaRuntime):
+    def __init__(self, reply=REPLY):
+        super().__init__(Weights(Path("x.gguf"), "abc"))
+        self.reply, self.bodies = reply, []
+
+    def chat(self, body):
+        self.bodies.append(body)
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return self.reply
+
+
+def _request(*messages, system=None, **config):
+    messages = messages or (lm15.Message.user("q"),)
+    return Request(model="local/x@1", system=system, messages=messages, config=lm15.Config(**config))
+
+
+def test_a_request_becomes_a_chat_with_the_prompt_kept_for_reuse():
+    runtime = FakeRuntime()
+    request = _request(
+        lm15.Message.user("one"),
+        lm15.Message.assistant("two"),
+        lm15.Message.user([lm15.TextPart("three"), lm15.TextPart("four")]),
+        system="rules",
+        temperature=0.5,
+        max_tokens=9,
+        top_p=0.9,
+        stop=("END",),
+        seed=3,
+    )
+    response = LlamaCppProvider("local/x", runtime).complete(request)
+
+    assert runtime.bodies == [
+        {
+            "messages": [
+                {"role": "system", "content": "rules"},
+                {"role": "user", "content": "one"},
+                {"role": "assistant", "content": "two"},
+                {"role": "user", "content": "three\n\nfour"},
+            ],
+            "cache_prompt": True,
+            "temperature": 0.5,
+            "max_tokens": 9,
+            "top_p": 0.9,
+            "stop": ["END"],
+            "seed": 3,
+        }
+    ]
+    assert (response.text, response.finish_reason, response.model) == ("hi", "stop", "local/x@1")
+    assert response.usage == lm15.Usage(input_tokens=7, output_tokens=2, cache_read_tokens=5)
+
+
+def test_an_unset_temperature_is_greedy():
+    runtime = FakeRuntime()
+    LlamaCppProvider("local/x", runtime).complete(_request(system=(lm15.TextPart("rules"),)))
+
+    assert runtime.bodies[0]["temperature"] == 0.0
+    assert runtime.bodies[0]["messages"][0] == {"role": "system", "content": "rules"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sent"),
+    [
+        (None, None),
+        ({"type": "text"}, None),
+        ({"type": "json_object"}, {"type": "json_object"}),
+        (
+            {"type": "json_schema", "name": "n", "schema": SCHEMA, "strict": True},
+            {
+                "type": "json_schema",
+                "json_schema": {
+                    "name": "n",
+                    "schema": {**SCHEMA, "properties": {"a": {"type": "string", "maxLength": 9}}},
+                },
+            },
+        ),
+        (
+            {"type": "json_schema", "json_schema": {"schema": {"type": "integer"}}},
+            {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "integer"}}},
+        ),
+    ],
+)
+def test_schemas_are_sent_bounded(wanted, sent):
+    runtime = FakeRuntime()
+    provider = LlamaCppProvider("local/x", runtime, bounds=SchemaBounds(lengths={"a": 9}))
+    provider.complete(_request(response_format=wanted))
+
+    assert runtime.bodies[0].get("response_format") == sent
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "words"),
+    [
+        (
+            {"error": {"code": 400, "type": "exceed_context_size_error", "n_prompt_tokens": 9000, "n_ctx": 8192}},
+            lm15.ContextLengthError,
+            "the prompt has 9000 tokens and the context 8192",
+        ),
+        ({"error": {"code": 400, "message": "bad\nthing"}}, lm15.InvalidRequestError, "bad thing"),
+        ({"error": {"code": 500, "message": "broken"}}, lm15.ServerError, "broken"),
+        (ValueError("failed to parse grammar"), lm15.InvalidRequestError, "failed to parse grammar"),
+    ],
+)
+def test_errors_keep_their_meaning(reply, error, words):
+    with pytest.raises(error, match=words):
+        LlamaCppProvider("local/x", FakeRuntime(reply)).complete(_request())
+
+
+def test_a_cut_or_empty_answer_says_so():
+    cut = {"choices": [{"finish_reason": "length", "message": {"content": None}}]}
+    response = LlamaCppProvider("local/x", FakeRuntime(cut)).complete(_request())
+
+    assert (response.finish_reason, response.text) == ("length", "")
+    assert response.usage == lm15.Usage()
+
+
+def test_images_are_refused():
+    image = lm15.Message.user([lm15.TextPart("see"), lm15.ImagePart(data="aGk=")])
+
+    with pytest.raises(lm15.UnsupportedFeatureError, match="reads text only, and the program sends a part 'image'"):
+        LlamaCppProvider("local/x", FakeRuntime()).complete(_request(image))
+
+
+def test_all_that_changes_answers_is_in_the_digest():
+    runtimes = [
+        LlamaRuntime(Weights(Path("x"), "abc")),
+        LlamaRuntime(Weights(Path("y"), "abd")),
+        LlamaRuntime(Weights(Path("x"), "abc"), n_ctx=1024),
+        LlamaRuntime(Weights(Path("x"), "abc"), n_threads=1),
+    ]
+    digests = {LlamaCppProvider("local/x", runtime).endpoint for runtime in runtimes}
+    digests.add(LlamaCppProvider("local/x", runtimes[0], bounds=SchemaBounds()).endpoint)
+
+    assert len(digests) == 5
+    assert LlamaCppProvider("local/x", LlamaRuntime(Weights(Path("elsewhere"), "abc"))).endpoint in digests
+
+
+def test_a_missing_runtime_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+
+    with pytest.raises(UsageError, match=r"needs the runtime xllamacpp: pip install 'dspy-judge-harness\[embedded\]'"):
+        LlamaRuntime(Weights(Path("x.gguf"), "abc")).chat({})
+
+
+def test_a_temporary_folder_with_too_long_a_path(monkeypatch, tmp_path):
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+
+    with pytest.raises(UsageError, match="set TMPDIR to a shorter one"):
+        LlamaRuntime(Weights(Path("x.gguf"), "abc")).chat({})
+    assert list(deep.iterdir()) == []
+
+
+def test_a_file_that_is_no_model(monkeypatch):
+    module = types.ModuleType("xllamacpp")
+    parameters = types.SimpleNamespace(
+        model=types.SimpleNamespace(), cpuparams=types.SimpleNamespace(), cpuparams_batch=types.SimpleNamespace()
+    )
+
+    def refuse(_):
+        raise RuntimeError("bad magic")
+
+    module.CommonParams, module.Server = lambda: parameters, refuse
+    monkeypatch.setitem(sys.modules, "xllamacpp", module)
+
+    with pytest.raises(UsageError, match=r"llama\.cpp cannot load the weights broken\.gguf: bad magic"):
+        LlamaRuntime(Weights(Path("broken.gguf"), "abc")).chat({})
+
+
+# The real model
+
+
+class Synthesis(pydantic.BaseModel):
+    target: str
+    precursors: list[str]
+    temperature: float | None = None
+
+
+EXTRACT = dspy.Signature(
+    {"text": (str, dspy.InputField()), "synthesis": (Synthesis, dspy.OutputField())}, "Extract the synthesis."
+)
+TEXT = "LiCoO2 was made from Li2CO3 and Co3O4, heated at 900 C for 12 h."
+
+
+@pytest.fixture(scope="module")
+def weights():
+    pytest.importorskip("xllamacpp")
+    return locate("local/smollm2-135m")
+
+
+@pytest.fixture(scope="module")
+def runtime(weights):
+    runtime = LlamaRuntime(weights)
+    yield runtime
+    runtime.close()
+
+
+@pytest.fixture
+def local_lm(runtime, store, ledger):
+    def build(**more):
+        model = "local/smollm2-135m"
+        provider = LlamaCppProvider(model, runtime, bounds=SchemaBounds())
+        endpoints = Endpoints({}, {model: provider})
+        return build_role_lm("task", ModelConfig(model, **more), endpoints=endpoints, store=store, ledger=ledger)
+
+    return build
+
+
+def _listening():
+    sockets = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(table):
+            for line in Path(table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A":  # LISTEN
+                    sockets.add((fields[1], fields[9]))
+    return sockets
+
+
+def _own_sockets():
+    links = []
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            links.append(os.readlink(f"/proc/self/fd/{name}"))
+        except FileNotFoundError:
+            continue
+    return {link[8:-1] for link in links if link.startswith("socket:[")}
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="reads Linux's socket tables")
+def test_nothing_listens_and_nothing_is_left_on_disk(weights, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    runtime = LlamaRuntime(weights, n_ctx=512)
+    runtime.chat({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1})
+    ours = [address for address, inode in _listening() if inode in _own_sockets()]
+    runtime.close()
+
+    assert ours == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_schema_is_obeyed_usage_is_counted_and_the_answer_repeats(local_lm, runtime, weights, ledger):
+    with dspy.context(lm=local_lm(), adapter=dspy.JSONAdapter()):
+        first = dspy.Predict(EXTRACT)(text=TEXT).synthesis
+    usage = ledger.usage()["task"]
+    fresh = LlamaRuntime(weights)
+    schema = {"type": "json_schema", "name": "s", "schema": Synthesis.model_json_schema()}
+    request = _request(lm15.Message.user(TEXT), temperature=0.0, max_tokens=200, response_format=schema)
+    answers = [LlamaCppProvider("local/x", r).complete(request) for r in (fresh, fresh)]
+    fresh.close()
+
+    assert isinstance(first, Synthesis)
+    assert len(first.precursors) <= 6
+    assert usage.calls == 1
+    assert usage.input_tokens > 50
+    assert usage.output_tokens > 5
+    assert usage.usd == 0.0
+    assert answers[0].text == answers[1].text
+    assert set(json.loads(answers[0].text or "")) <= {"target", "precursors", "temperature"}
+    assert answers[1].usage.cache_read_tokens
+
+
+def test_four_threads_get_their_own_answers(local_lm, ledger):
+    lm = local_lm(max_tokens=8)
+    schema = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "integer"}}}
+    answers = {}
+
+    def work(number):
+        answers[number] = lm(f"Repeat the number {number}.", response_format=schema)[0]
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(answers) == [0, 1, 2, 3]
+    assert all(isinstance(json.loads(text), int) for text in answers.values())
+    assert ledger.usage()["task"].calls == 4
+
+
+def test_samples_differ_by_rollout_and_repeat_by_seed(local_lm, store, runtime):
+    lm = local_lm(temperature=1.5, max_tokens=12)
+
+    def sample(n):
+        try:
+            return lm("Write one word.", rollout_id=n)[0]
+        except ProgramFailure as cut:
+            return str(cut)
+
+    drawn = {sample(n) for n in range(4)}
+    sampled = _request(lm15.Message.user("Write a word."), temperature=1.5, max_tokens=6, seed=7)
+    provider = LlamaCppProvider("local/x", runtime)
+    provider.complete(sampled)  # the first one also reads the prompt
+    again = {provider.complete(sampled).text for _ in range(2)}
+
+    assert len(drawn) > 1 or drawn == {"task model 'local/smollm2-135m': answer cut at max_tokens=12; raise models."}
+    assert len(again) == 1
+
+
+def test_too_long_and_cut_are_failures_of_one_example(local_lm):
+    with pytest.raises(ProgramFailure, match=r"the prompt has [0-9]+ tokens and the context 8192"):
+        local_lm()("word " * 9000)
+    with pytest.raises(ProgramFailure, match=r"answer cut at max_tokens=3; raise models\.task\.max_tokens"):
+        local_lm(max_tokens=3)("Tell me a long story.")
+
+
+def test_a_schema_llama_cpp_cannot_take_stops_the_first_call(local_lm):
+    schema = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "nonsense"}}}
+
+    with pytest.raises(RunStopped, match="task model 'local/smollm2-135m': "):
+        local_lm()("q", response_format=schema)
+
+
+def test_the_largest_bounds_are_within_what_llama_cpp_repeats(runtime):
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 10**6}}, "required": ["a"]}
+    wanted = {"type": "json_schema", "name": "n", "schema": schema}
+    provider = LlamaCppProvider("local/x", runtime)
+
+    assert provider.complete(_request(response_format=wanted, max_tokens=5, temperature=0.0)).text
+
+
+def test_a_forked_child_loads_a_model_of_its_own(runtime):
+    runtime.chat({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1})
+    program = textwrap.dedent("""
+        import os
+        from harness.models.llama_cpp import LlamaRuntime
+        from harness.models.weights import locate
+        runtime = LlamaRuntime(locate("local/smollm2-135m"), n_ctx=512)
+        ask = lambda: runtime.chat({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1})
+        ask()
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if "choices" in ask() else 1)
+        print(os.waitpid(child, 0)[1], "choices" in ask())
+    """)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+
+    assert run.stdout.split() == ["0", "True"]
+    assert run.stderr == ""
+
+
+def test_it_says_nothing_on_its_own():
+    program = textwrap.dedent("""
+        from harness.models.llama_cpp import LlamaRuntime
+        from harness.models.weights import locate
+        runtime = LlamaRuntime(locate("local/smollm2-135m"), n_ctx=512)
+        runtime.chat({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1})
+        runtime.close()
+    """)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+
+    assert (run.stdout, run.stderr, run.returncode) == ("", "", 0)
