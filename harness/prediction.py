@@ -55,8 +55,8 @@ class _Outcome:
 
 def predict(
     loaded: LoadedProgram,
-    input: Path,
-    output: Path,
+    input: Path | str,
+    output: Path | str,
     *,
     lm: dspy.LM,
     progress: Progress | None = None,
@@ -81,15 +81,16 @@ def predict(
         UsageError: an input or output that cannot be used, among them an output of another bundle or model.
         RunStopped, KeyboardInterrupt: what was finished before is in the output.
     """
-    documents = read_documents(input, loaded.contract.inputs)
-    if output.exists() and input.exists() and output.samefile(input):
-        raise UsageError(f"{output} is the input; choose another output")
+    source, target = Path(input), Path(output)
+    documents = read_documents(source, loaded.contract.inputs)
+    if target.exists() and target.samefile(source):
+        raise UsageError(f"{target} is the input; choose another output")
     origin = {"bundle": loaded.digest, "model": str(lm.model)}
     answered = failed = 0
-    with PredictionOutput(output, field=loaded.contract.field, origin=origin, documents=documents) as written:
+    with PredictionOutput(target, field=loaded.contract.field, origin=origin, documents=documents) as written:
         before = written.finished
         todo = [document for document in documents if str(document.id) not in before]
-        with (progress or SilentProgress()).phase(f"predict {input.name}", len(todo)) as phase:
+        with (progress or SilentProgress()).phase(f"predict {source.name}", len(todo)) as phase:
             for document, outcome in _outcomes(loaded, todo, lm, threads):
                 if outcome.error is None:
                     written.add(document, outcome.answer)

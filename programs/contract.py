@@ -127,11 +127,34 @@ def output_contract(program: dspy.Module) -> OutputContract:
 
 
 def predictors_of(program: dspy.Module) -> list[tuple[str, Any]]:
-    """Every predictor of a program by name, those inside compiled (frozen) parts included."""
-    return [
-        (path.removeprefix("self.") if path != "self" else path, predictor)
-        for path, predictor in program.named_sub_modules(dspy.Predict)
-    ]
+    """Every predictor of a program, named as dspy's `named_parameters` names it.
+
+    Unlike there, predictors inside compiled (frozen) parts are included. What optimizers hang on a program besides
+    (`candidate_programs`, `trial_logs`) is no part of it: only modules that are attributes, or items of a list,
+    tuple or dict that is one, are followed.
+    """
+    found: list[tuple[str, Any]] = []
+    seen: set[int] = set()
+
+    def visit(name: str, part: Any) -> None:
+        if not isinstance(part, dspy.Module) or id(part) in seen:
+            return
+        seen.add(id(part))
+        if isinstance(part, dspy.Predict):
+            found.append((name or "self", part))
+            return
+        for attribute, value in vars(part).items():
+            path = f"{name}.{attribute}" if name else attribute
+            visit(path, value)
+            if isinstance(value, list | tuple):
+                for index, item in enumerate(value):
+                    visit(f"{path}[{index}]", item)
+            elif isinstance(value, dict):
+                for key, item in value.items():
+                    visit(f"{path}['{key}']", item)
+
+    visit("", program)
+    return found
 
 
 def _annotation(field_name: str, produced: list[tuple[str, Any]], outputs: list[str], name: str) -> Any:

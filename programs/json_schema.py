@@ -92,6 +92,8 @@ def short(message: str) -> str:
 
 
 def _check_references(part: Schema, root: Schema, where: str, path: tuple[str | int, ...]) -> None:
+    if path and "$id" in part:
+        raise ValueError(f"{where} has an $id at {dotted(path)}; only the schema as a whole may have one")
     for keyword in ("$dynamicRef", "$recursiveRef"):
         if keyword in part:
             raise ValueError(f"{where} uses {keyword} at {dotted(path) or 'the top'}; write the reference as $ref")

@@ -82,7 +82,7 @@ def test_a_document_that_cannot_be_read_does_not_stop_the_others(tmp_path, name,
     [
         ("a.jsonl", '{"txt": "a"}\n', "has the input 'text'; did you mean 'txt'?"),
         ("a.csv", "id,zzz\n1,2\n", "has the input 'text'; known: id, zzz"),
-        ("a.jsonl", '{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n', "'1' is given twice: a.jsonl line 1 and a.jsonl"),
+        ("a.jsonl", '{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n', "'1' is given twice: a.jsonl line 1 and"),
         ("a.jsonl", "\n", "is empty"),
         ("a.csv", "id,text\n", "is empty"),
         ("a.json", '{"text": "a"}', "a.json holds dict, a list of rows is expected"),

@@ -278,7 +278,7 @@ def test_a_folder_of_texts(tmp_path, loaded):
     for name in ("b", "a"):
         (papers / f"{name}.txt").write_text(f"text of {name}")
     output = tmp_path / "out.jsonl"
-    predict(loaded, papers, output, lm=model(Engine()))
+    predict(loaded, str(papers), str(output), lm=model(Engine()))
     assert rows(output) == [{"id": f"{name}.txt", "record": {"word": f"text of {name}"}} for name in "ab"]
 
 

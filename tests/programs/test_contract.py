@@ -209,3 +209,26 @@ def test_a_predictor_can_be_the_program():
     predictor.output_field = "label"
     assert [name for name, _ in predictors_of(predictor)] == ["self"]
     assert output_contract(predictor).inputs == ("text",)
+
+
+def test_predictors_are_found_where_dspy_finds_them_and_nowhere_else():
+    class Nested(dspy.Module):
+        def __init__(self):
+            super().__init__()
+            self.one = dspy.Predict("a -> b")
+            self.again = self.one
+            self.listed = [dspy.ChainOfThought("a -> b"), dspy.Predict("a -> c"), "text"]
+            self.named = {"k": Chain(), 3: dspy.Predict("a -> d")}
+            self.itself = self
+
+    program = Nested()
+    expected = [name for name, _ in dspy.Module.named_predictors(_without_loop(Nested()))]
+    assert [name for name, _ in predictors_of(program)] == expected
+    program.candidate_programs = [{"score": 1.0, "program": Nested()}, (0.5, Nested())]
+    program.trial_logs = {1: {"full_eval_program": Nested()}}
+    assert [name for name, _ in predictors_of(program)] == expected
+
+
+def _without_loop(program):
+    del program.itself
+    return program

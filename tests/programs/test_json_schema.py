@@ -53,6 +53,7 @@ TREE = {
             "'#/$defs/a' only leads to itself",
         ),
         ({"$defs": {"a": {"not": {"allOf": [{"$ref": "#/$defs/a"}]}}}}, "'#/$defs/a' only leads to itself"),
+        ({"items": {"$id": "x"}}, "invoice.json has an $id at items; only the schema as a whole may have one"),
         ({"properties": {"a": {"$dynamicRef": "#x"}}}, "uses $dynamicRef at properties.a; write the reference as $ref"),
     ],
 )
