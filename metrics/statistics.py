@@ -10,6 +10,15 @@ Introduction to the Bootstrap, 1993, ch. 8 and 14; D. Cameron, J. Gelbach, D. Mi
 Statistics 90, 2008). Intervals are bias corrected and accelerated (BCa: B. Efron, JASA 82, 1987). Like every
 bootstrap they are too narrow when there are only a few groups: read `n_scored` and `n_groups` beside them.
 
+The smallest detectable difference is the normal approximation
+
+    (z[1 - (1 - confidence)/2] + z[power]) * standard error
+
+(H. Bloom, Evaluation Review 19, 1995; 2.8 standard errors at 95% and power 0.8) with the clustered standard error of
+the ratio, linearised (W. Cochran, Sampling Techniques, 1977, ch. 6), over G groups and N pairs:
+
+    sqrt( G/(G-1) * sum_g (s_g - mean*n_g)^2 ) / N
+
 What could not be scored is None. It never enters a mean; it is counted, and `lower_bound` shows what the mean
 would be if each of them were worth nothing.
 """
@@ -121,14 +130,7 @@ def paired_difference(
 ) -> PairedDifference | None:
     """The mean difference of two evaluations of the same examples, in the same order; None without a common one.
 
-    Only examples scored on both sides count. The smallest detectable difference is the normal approximation
-
-        (z[1 - (1 - confidence)/2] + z[power]) * standard error
-
-    (H. Bloom, Evaluation Review 19, 1995; 2.8 standard errors at 95% and power 0.8) with the clustered standard
-    error of the ratio, linearised (W. Cochran, Sampling Techniques, 1977, ch. 6), over G groups and N pairs:
-
-        sqrt( G/(G-1) * sum_g (s_g - mean*n_g)^2 ) / N
+    Only examples scored on both sides count. How the smallest detectable difference is had stands at the top.
 
     Args:
         before, after: one score per example on each side; None, NaN and infinity are unscored.

@@ -183,7 +183,7 @@ def _alone(item: Item, is_expected: bool, rules: Rules) -> Findings:
             miss = Score(0.0, "")
             findings.leaves.append(Finding(pattern, rules(pattern).weight, miss, is_expected, not is_expected))
             inside = one.path.removeprefix(item.path).removeprefix(".")
-            held.append(f"{inside} {one.names[pattern]} {shown(value)}".strip())
+            held.append(" ".join(text for text in (inside, one.names[pattern], shown(value)) if text))
         for pattern, items in one.lists.items():
             count = findings.lists.setdefault(pattern, ListCount())
             if is_expected:
