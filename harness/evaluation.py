@@ -25,7 +25,7 @@ from harness.results import Evaluation, Row
 from harness.scoring import Scoring
 from metrics.score import Score
 from metrics.statistics import Aggregate, aggregate
-from programs.contract import OutputContract
+from programs.contract import OutputContract, RecordError
 
 _BUGS_BEFORE_GIVING_UP = 3
 """A program that raises a plain Python error on this many examples, and has answered none, is broken."""
@@ -188,10 +188,10 @@ def _measure_one(
     failure = "program" if error is not None else ("judge" if score.value is None else None)
     return (
         Row(
-            example_id=str(example.id),
-            group=example.group,
+            example_id=str(example["id"]),
+            group=example["group"],
             inputs=dict(example.inputs()),
-            expected=example.expected,
+            expected=example["expected"],
             predicted=predicted,
             score=score,
             audit=audit,
@@ -218,10 +218,10 @@ def _predict(
 
 def _read(prediction: Any, contract: OutputContract) -> tuple[Any | None, str | None, BaseException | None]:
     """(plain record, failure sentence, bug) of what the program returned."""
-    if not hasattr(prediction, contract.field):
-        error = AttributeError(f"the program's prediction has no {contract.field!r}, its declared output field")
+    try:
+        return contract.plain(contract.result(prediction)), None, None
+    except RecordError as error:
         return None, str(error), error
-    return contract.plain(getattr(prediction, contract.field)), None, None
 
 
 def failure_sentence(error: BaseException) -> tuple[str, bool]:

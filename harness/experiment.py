@@ -18,7 +18,7 @@ import dspy
 
 from harness import bundle
 from harness.assembly import Experiment
-from harness.comparison import compare, compare_audits
+from harness.comparison import FEWEST_GROUPS, compare, compare_audits
 from harness.errors import RunStopped, StopReason
 from harness.evaluation import evaluate
 from harness.models.prompt import prompt_text
@@ -149,8 +149,13 @@ def _measure_and_tune(
     tuned = _on_test(compiled.program, "tuned", experiment, session, progress)
     seed = experiment.splits.seed
     delta, verdict = compare(baseline, tuned, seed=seed)
-    changed = folder.changed_since_last()
     notes = [*experiment.notes, *compiled.notes]
+    if delta is not None and delta.n_groups < FEWEST_GROUPS:
+        notes.append(
+            f"{delta.n_groups} independent test examples are too few for a verdict: even if all of them agreed, chance "
+            f"could explain it; at least {FEWEST_GROUPS} are needed"
+        )
+    changed = folder.changed_since_last()
     if changed:
         notes.append(f"changed since the last run of this experiment: {', '.join(changed)}")
     result = ExperimentResult(

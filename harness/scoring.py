@@ -46,7 +46,7 @@ class Scoring:
         Raises:
             RunStopped: the metric raised or returned something that is not a Score.
         """
-        key = (str(example.id), self._canonical(prediction), replicate)
+        key = (str(example["id"]), self._canonical(prediction), replicate)
         with self._lock:
             known = self._scores.get(key)
         if known is not None:
@@ -64,13 +64,13 @@ class Scoring:
         details = {"failure": "program"}
         feedback = f"the program failed: {error}"
         try:
-            parts = self.metric.compare(example.expected, None).parts
+            parts = self.metric.compare(example["expected"], None).parts
         except UnscoredError:
             parts = {}
         return Score(PROGRAM_FAILURE_SCORE, feedback, parts, details=details)
 
     def _canonical(self, prediction: Any) -> str:
-        value = self._contract.plain(getattr(prediction, self._contract.field))
+        value = self._contract.plain(self._contract.result(prediction))
         return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
 
     def _apply(self, example: Any, prediction: Any) -> Score:
@@ -84,7 +84,7 @@ class Scoring:
 
     def _stopped(self, example: Any, cause: str, detail: str) -> RunStopped:
         stopped = RunStopped(
-            StopReason.METRIC, f"the metric {self.metric.name!r} failed on example {example.id!r}: {cause}", detail
+            StopReason.METRIC, f"the metric {self.metric.name!r} failed on example {example['id']!r}: {cause}", detail
         )
         self._stop(stopped)
         return stopped

@@ -79,6 +79,21 @@ class OutputContract:
         except pydantic.ValidationError as error:
             raise from_validation_error(error) from error
 
+    def result(self, prediction: Any) -> Any:
+        """The result in what the program returned.
+
+        Raises:
+            RecordError: it returned no dspy.Prediction, or one without the output field.
+
+        >>> OutputContract("items", ("text",), {"type": "array"}).result(dspy.Prediction(items=[1]))
+        [1]
+        """
+        if not isinstance(prediction, dspy.Prediction):
+            raise RecordError("", f"the program returned {type(prediction).__name__}, not a dspy.Prediction")
+        if self.field not in prediction:
+            raise RecordError("", f"the program's prediction has no {self.field!r}, its declared output field")
+        return prediction[self.field]  # as an attribute, a field called `items` or `get` would be a method
+
     def plain(self, value: Any) -> Any:
         """A value the program put out, as plain JSON data that `validate` reads back.
 

@@ -40,7 +40,7 @@ def _demo(example: Any, job: Job) -> dict[str, Any]:
     """The labelled example as plain data: id, inputs, the record under the output field."""
     contract = job.measure.contract
     return {
-        "id": str(example.id),
+        "id": str(example["id"]),
         **{name: example[name] for name in contract.inputs},
         contract.field: contract.plain(example[contract.field]),
     }

@@ -30,8 +30,9 @@ def evaluation(name, values, groups=None, audit=None):
     [
         ([0.2] * 10, [0.5, 0.6, 0.4, 0.7, 0.5, 0.6, 0.5, 0.4, 0.6, 0.5], "improved"),
         ([0.5, 0.6, 0.4, 0.7, 0.5, 0.6, 0.5, 0.4, 0.6, 0.5], [0.2] * 10, "worse"),
-        ([0.5, 0.2, 0.9, 0.4], [0.4, 0.3, 0.8, 0.5], "no detectable change"),
-        ([0.5] * 4, [0.5] * 4, "no detectable change"),
+        ([0.5, 0.2, 0.9, 0.4] * 2, [0.4, 0.3, 0.8, 0.5] * 2, "no detectable change"),
+        ([0.5] * 8, [0.5] * 8, "no detectable change"),
+        ([0.1] * 5, [0.9] * 5, "no detectable change"),
         ([0.5], [0.9], "not comparable"),
         ([None, None], [0.5, 0.6], "not comparable"),
     ],

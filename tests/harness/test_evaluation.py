@@ -53,9 +53,9 @@ def echo(request):
 
 def examples(count, groups=None):
     return [
-        dspy.Example(
-            id=f"e{n}", group=groups[n] if groups else None, expected=str(n), text=f"sample-{n}"
-        ).with_inputs("text")
+        dspy.Example(id=f"e{n}", group=groups[n] if groups else None, expected=str(n), text=f"sample-{n}").with_inputs(
+            "text"
+        )
         for n in range(count)
     ]
 
@@ -66,7 +66,8 @@ def setting(tmp_path):
 
     def make(script=echo, *, metric=None, audits=None, threads=1, program=None, budget=None):
         provider = ScriptedProvider(script, concurrency=threads)
-        endpoints, store, ledger = Endpoints(providers={provider.model: provider}), AnswerStore(tmp_path / "a.db"), Ledger(budget)
+        endpoints = Endpoints(providers={provider.model: provider})
+        store, ledger = AnswerStore(tmp_path / "a.db"), Ledger(budget)
         opened.append((endpoints, store))
         lm = build_role_lm("task", ModelConfig(provider.model), endpoints=endpoints, store=store, ledger=ledger)
         contract = output_contract(Copy())

@@ -1,7 +1,5 @@
 """A metric is asked once; its bug stops the run; a failed program misses every expected field."""
 
-from types import SimpleNamespace
-
 import dspy
 import pytest
 
@@ -30,7 +28,7 @@ class Counting:
 
 
 def example(number="a", expected=None):
-    return SimpleNamespace(id=number, expected=expected)
+    return dspy.Example(id=number, expected=expected)
 
 
 def prediction(record):

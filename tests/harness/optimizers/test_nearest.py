@@ -80,7 +80,14 @@ def test_nothing_to_show_is_refused(k, pool, words):
 
 
 def test_texts_without_a_letter_are_compared_too():
-    assert len(module(2, [{"id": "1", "text": "", "record": {}}, {"id": "2", "text": " ", "record": {}}]).nearest({"text": ""})) == 2
+    assert (
+        len(
+            module(2, [{"id": "1", "text": "", "record": {}}, {"id": "2", "text": " ", "record": {}}]).nearest(
+                {"text": ""}
+            )
+        )
+        == 2
+    )
 
 
 def test_it_can_be_awaited():
