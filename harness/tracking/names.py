@@ -134,15 +134,22 @@ def plain_json(value: Any) -> str:
     return storable(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
 
+def rounded(number: float) -> float | None:
+    """The number with six digits, or whole from a million on; None for NaN and infinity.
+
+    >>> rounded(1 / 3), rounded(1234567.8), rounded(float("inf"))
+    (0.333333, 1234568.0, None)
+    """
+    if not math.isfinite(number):
+        return None
+    return float(f"{number:.6g}") if abs(number) < 1e6 else float(round(number))
+
+
 def _number(value: object) -> float | None:
     if not isinstance(value, Real):
         return None
     number = float(value)
-    if not math.isfinite(number):
-        return None
-    if number.is_integer():
-        return number
-    return float(f"{number:.6g}") if abs(number) < 1e6 else round(number)
+    return number if number.is_integer() else rounded(number)
 
 
 def _digest(text: str) -> str:

@@ -76,7 +76,7 @@ def field_scores(baseline: Evaluation, tuned: Evaluation) -> Figure:
     axes.set_yticks(
         range(len(fields)), [plot_label(field) for field in fields], fontproperties=_font(8.5), parse_math=False
     )
-    axes.set_ylim(len(fields) - 0.5, -0.5)
+    axes.set_ylim(max(1, len(fields)) - 0.5, -0.5)
     axes.set_xlim(*_LIMITS)
     axes.set_xlabel("mean score with its 95% interval", color=MUTED, fontsize=9)
     axes.plot([], [], "o", color=MUTED, markersize=5, label="baseline")
@@ -122,13 +122,13 @@ def png(figure: Figure) -> bytes:
 def svg(figure: Figure) -> str:
     """The figure as a stand-alone drawing without background, in the reader's light or dark colours.
 
-    Texts become outlines, so nothing a paper says can be read as markup.
+    Texts become outlines and matplotlib's comments, which repeat them, go: nothing a paper says is in it.
     """
     canvas = FigureCanvasSVG(figure)
     content = io.StringIO()
     canvas.print_figure(content, format="svg", facecolor="none", metadata={"Date": None, "Creator": None})
     drawing = content.getvalue()
-    drawing = drawing[drawing.index("<svg") :]
+    drawing = re.sub("<!--.*?-->", "", drawing[drawing.index("<svg") :], flags=re.DOTALL)
     names = {colour: f"--c{number}" for number, colour in enumerate(DARK)}
     drawing = re.sub("|".join(names), lambda found: f"var({names[found.group()]})", drawing)
     light = ";".join(f"{name}:{colour}" for colour, name in names.items())

@@ -23,6 +23,7 @@ from harness.tracking.names import (
     clean_names,
     file_name,
     param_text,
+    rounded,
     shortened,
     storable,
     usable_metrics,
@@ -67,6 +68,7 @@ class TrackedRun:
         self._logged_params = set(logged_params or ())
         self._skipped: list[str] = []
         self._lock = threading.Lock()
+        self._ended = False
         self.experiment_id = experiment_id
         self.run_id = run_id
 
@@ -159,9 +161,12 @@ class TrackedRun:
         self._write(f"the dataset {name}", lambda: self._client.log_inputs(self.run_id, datasets=[used]))
 
     def finish(self, status: Status = "finished") -> None:
-        """End the run, and before it every child that is still open, with the same status."""
+        """End the run, and before it every child that is still open, with the same status; again, nothing happens."""
         with self._lock:
-            children, self._children = list(self._children.values()), {}
+            if self._ended:
+                return
+            self._ended = True
+            children = list(self._children.values())
         for child in children:
             child.finish(status)
         self._write("the end of a run", lambda: self._client.set_terminated(self.run_id, status.upper()))
@@ -209,9 +214,9 @@ def tag_texts(values: Mapping[str, object]) -> dict[str, str]:
 
 
 def _cell(value: Any) -> Any:
-    if value is None or isinstance(value, str | bool | int | float):
-        return storable(value) if isinstance(value, str) else value
-    return param_text(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    return rounded(value) if isinstance(value, float) else param_text(value)
 
 
 def _batches(items: Sequence[_Item], size: int) -> Iterator[list[_Item]]:

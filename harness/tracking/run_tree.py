@@ -1,8 +1,9 @@
 """A whole result as MLflow runs: the experiment's run with baseline, compile and tuned below it.
 
-MLflow's pages decide some of this: runs below a run are folded away, so what people compare is on the parent too;
-only files at the root of the artifacts are shown side by side, so prompts are `prompts.txt` in every run; a table
-is compared by its first column and shows its second, so those are the example and the answer.
+MLflow's pages decide some of this: runs below a run are folded away and then take no part in comparisons, so what
+people compare is on the parent too; only files at the root of the artifacts are shown side by side, so prompts are
+`prompts.txt` in every run; a table is compared by its first column and shows its second, so those are the example
+and the answer.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def log_experiment(run: TrackedRun, result: ExperimentResult, working_folder: Pa
     run.tags({"kind": "experiment", "verdict": result.verdict, "fingerprint": result.fingerprint})
     run.params(result.params)
     run.metrics(experiment_metrics(result))
+    run.table(example_rows(result.tuned), "examples.json")
     run.table(field_rows(result.baseline, result.tuned), "fields.json")
+    if result.prompts:
+        run.text(prompts_text({name: after for name, (_, after) in result.prompts.items()}), "prompts.txt")
     _log_files(run, result, working_folder)
     _log_plots(run, result)
     _log_children(run, result)
@@ -41,7 +45,7 @@ def log_experiment(run: TrackedRun, result: ExperimentResult, working_folder: Pa
 def log_evaluation(run: TrackedRun, evaluation: Evaluation, prompts: Mapping[str, str] | None = None) -> None:
     """Write one program measured on one split: its numbers, its per-example table and its prompts."""
     run.metrics(evaluation_metrics(evaluation))
-    run.table([_example_row(row) for row in evaluation.rows], "examples.json")
+    run.table(example_rows(evaluation), "examples.json")
     if prompts:
         run.text(prompts_text(prompts), "prompts.txt")
 
@@ -84,6 +88,11 @@ def field_rows(baseline: Evaluation, tuned: Evaluation) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def example_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """One row per example, its id and the answer first: MLflow compares tables by those two columns."""
+    return [_example_row(row) for row in evaluation.rows]
 
 
 def prompts_text(prompts: Mapping[str, str]) -> str:

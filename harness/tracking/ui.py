@@ -8,9 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 from harness.errors import HarnessError, UsageError
 from harness.tracking.store import STORE_FOLDER, TrackingLocation, server_answers, tracking_location
@@ -22,7 +24,7 @@ _LOG = "ui.log"
 
 
 def serve_ui(folder: Path, host: str = "127.0.0.1", port: int = 5000, *, say: Callable[[str], None] = print) -> int:
-    """Serve MLflow's pages until Ctrl-C; says where they are, and where the last run is.
+    """Serve MLflow's pages until Ctrl-C (or SIGTERM, SIGHUP); says where they are, and where the last run is.
 
     With MLFLOW_TRACKING_URI on a server there is nothing to serve: its addresses are said.
 
@@ -46,7 +48,7 @@ def serve_ui(folder: Path, host: str = "127.0.0.1", port: int = 5000, *, say: Ca
         _say_addresses(folder, location.label, port, say)
         return 0
     _check_port(host, port)
-    with contextlib.suppress(KeyboardInterrupt), _server(location, host, port) as server:
+    with contextlib.suppress(KeyboardInterrupt), _interrupted_by_signals(), _server(location, host, port) as server:
         _wait_until_up(server, location, host, port)
         _say_addresses(folder, f"http://{host}:{port}", port, say)
         say("Ctrl-C stops it")
@@ -117,6 +119,25 @@ def _server(location: TrackingLocation, host: str, port: int) -> Iterator[subpro
         yield server
     finally:
         _stop(server)
+
+
+@contextlib.contextmanager
+def _interrupted_by_signals() -> Iterator[None]:
+    """A closed terminal and `kill` end it as Ctrl-C does, or the server, in its own group, would outlive us."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signals = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    before = [signal.signal(number, interrupt) for number in signals]
+    try:
+        yield
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _wait_until_up(server: subprocess.Popen[bytes], location: TrackingLocation, host: str, port: int) -> None:

@@ -48,6 +48,9 @@ def test_a_run_and_its_children(tracker: Tracker, run: TrackedRun, client: Mlflo
     assert {each.info.status for each in found.values()} == {"FINISHED"}
     assert all(each.info.end_time for each in found.values())
     assert Path(found["tuned"].info.artifact_uri or "").is_relative_to(workplace / "mlruns" / "artifacts" / "synthesis")
+    run.finish("failed")
+    assert run.child("tuned") is child
+    assert client.get_run(run.run_id).info.status == "FINISHED"
     assert tracker.failures == 0
 
 
@@ -154,7 +157,9 @@ def test_texts_pages_pictures_and_folders(
 
 def test_the_data_a_run_used(run: TrackedRun, client: MlflowClient, tracker: Tracker) -> None:
     run.dataset("quickstart", "f" * 64, "test", source="quickstart.jsonl")
-    (used,) = client.get_run(run.run_id).inputs.dataset_inputs
+    inputs = client.get_run(run.run_id).inputs
+    assert inputs is not None
+    (used,) = inputs.dataset_inputs
     assert (used.dataset.name, used.dataset.digest) == ("quickstart", "f" * 36)
     assert [(tag.key, tag.value) for tag in used.tags] == [("mlflow.data.context", "test")]
     assert tracker.failures == 0

@@ -27,7 +27,7 @@ class Tracking(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         self._answer({"run": self._run(), "run_info": self._run()["info"], "experiments": []})
 
-    def log_message(self, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
     def _run(self) -> dict[str, dict[str, object]]:

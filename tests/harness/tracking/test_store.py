@@ -89,7 +89,7 @@ def test_any_status_counts_as_an_answer() -> None:
         def do_GET(self) -> None:
             self.send_error(403)
 
-        def log_message(self, *args: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Refusing)

@@ -43,7 +43,7 @@ def test_a_run_is_found_by_its_id_its_beginning_and_its_experiment(tracker: Trac
         assert (found.status, found.parent) == ("FINISHED", None)
     assert found.params == {"seed": "0"}
     child = tracker.find_run(run.child("tuned").run_id)
-    assert (child.parent, child.metrics) == (run.run_id, {})
+    assert (child.parent, child.metrics) == (run.run_id, {"test/score": 0.5})
 
 
 def test_an_experiment_means_its_latest_finished_run(tracker: Tracker) -> None:
@@ -177,3 +177,8 @@ def test_a_user_without_a_name(tracker: Tracker, client: MlflowClient, monkeypat
 
     monkeypatch.setattr(getpass, "getuser", nameless)
     assert client.get_run(tracker.start_run("synthesis", "seed 0").run_id).data.tags["mlflow.user"] == "unknown"
+
+
+def test_a_store_without_any_experiment(tracker: Tracker, client: MlflowClient) -> None:
+    client.delete_experiment("0")
+    assert tracker.latest_run() is None
