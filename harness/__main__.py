@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 
-def _own_packages_first() -> None:
+def own_packages_first() -> None:
     """Move the working folder, which `python -m` puts first on the import path, to the end of it.
 
     Otherwise a user's metrics.py beside an experiment would be imported in place of this distribution's package.
@@ -16,7 +16,7 @@ def _own_packages_first() -> None:
 
 
 if __name__ == "__main__":
-    _own_packages_first()
+    own_packages_first()
     from harness.cli import main
 
     main()

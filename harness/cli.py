@@ -200,7 +200,7 @@ def predict(
         from harness.summary import counts_summary
 
         answer("\n".join(counts_summary(counts)))
-    if counts["failed"] == counts["total"]:
+    if counts["failed"] and counts["failed"] == counts["total"]:
         raise typer.Exit(1)
 
 
@@ -265,12 +265,16 @@ def exit_code(arguments: Sequence[str]) -> int:
     except RunStopped as stopped:
         return _stopped(stopped)
     except KeyboardInterrupt:
-        say(f"interrupted; {_KEPT}")
-        return 130
+        return _stopped(RunStopped(StopReason.INTERRUPT, "interrupted"))
     except BrokenPipeError:
         if not stdout_is_gone():
             return _defect()
         drop_stdout()
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):
+            return 0  # rich's way of saying that the reader of a help text has gone
+        _say_errors("a program or a file it imports called sys.exit() in the middle of the work; nothing was decided")
+        return 1
     except Exception:  # noqa: BLE001  # the last line of defence: shown in full, as what it is
         return _defect()
     return 0

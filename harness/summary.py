@@ -53,7 +53,7 @@ def plan_summary(document: Document) -> list[RenderableType]:
 def evaluation_summary(document: Document) -> list[RenderableType]:
     """The score of `harness evaluate`, in total, by field and by audit metric."""
     table = _table("", "score", "95% interval", "scored")
-    _aggregate_row(table, "total", document)
+    _aggregate_row(table, "overall", document)
     for path, aggregate in document["fields"].items():
         _aggregate_row(table, f"  {path}", aggregate)
     for name, aggregate in document["audit"].items():
@@ -134,7 +134,7 @@ def _next_steps(document: Document) -> Iterator[RenderableType]:
     yield f"Use it:      harness predict {_clean(document['bundle'])} INPUT OUTPUT"
     if document["verdict"] != "improved":
         yield (
-            f"The tuned program is not better; the bundle holds it all the same. The one before: "
+            "No gain was shown; the bundle holds the tuned program all the same. The one before: "
             f"harness export {_clean(run)} DIR --candidate baseline"
         )
 

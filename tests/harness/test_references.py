@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.__main__ import own_packages_first
 from harness.errors import UsageError
 from harness.references import check_own_packages, is_reference, load_object
 
@@ -272,6 +273,18 @@ def test_a_users_file_that_comes_first_on_the_path_is_named(tmp_path, module):
         "(my_metrics.py, say), or keep its folder from coming first on the import path (PYTHONPATH, or a notebook's "
         "working folder)\n"
     )
+
+
+def test_python_m_moves_the_working_folder_to_the_end_of_the_import_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for first, moved in ((str(tmp_path), True), ("", True), ("/elsewhere", False)):
+        monkeypatch.setattr(sys, "path", [first, "/other"])
+        own_packages_first()
+        assert sys.path == (["/other", first] if moved else [first, "/other"])
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "path", [str(ROOT), "/other"])
+    own_packages_first()
+    assert sys.path == [str(ROOT), "/other"]
 
 
 def test_python_m_harness_works_in_the_checkout_and_with_a_safe_path():
