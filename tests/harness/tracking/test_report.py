@@ -1,10 +1,13 @@
 """The report: everything a reader asks for, nothing a paper could use against them."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -236,3 +239,10 @@ def test_failures_with_one_cause_are_one_line(make_result: Make, make_row: Calla
 def test_visible_leaves_ordinary_text_alone() -> None:
     assert visible("line\r\nline\ttab é 日本") == "line\nline\ttab é 日本"
     assert visible(3) == 3
+
+
+def test_a_report_does_not_wait_for_mlflow() -> None:
+    code = "import sys, harness.tracking.report; print(sorted({'mlflow', 'dspy', 'optuna'} & set(sys.modules)))"
+    root = Path(__file__).parents[3]
+    found = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
