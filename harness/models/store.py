@@ -55,6 +55,7 @@ class AnswerStore:
         self._busy_seconds = busy_seconds
         self._lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
+        self._inherited: list[sqlite3.Connection] = []
         self._process = os.getpid()
         self.flights: SingleFlight[Any] = SingleFlight()
         try:
@@ -134,7 +135,8 @@ class AnswerStore:
 
     def _take(self) -> sqlite3.Connection:
         with self._lock:
-            if self._process != os.getpid():  # a fork: SQLite connections do not survive one
+            if self._process != os.getpid():  # a fork: an inherited connection is neither used nor closed here
+                self._inherited += self._idle
                 self._process, self._idle = os.getpid(), []
             if self._idle:
                 return self._idle.pop()

@@ -11,6 +11,7 @@ import pytest
 
 from harness.errors import ProgramFailure, RunStopped, StopReason
 from harness.models.config import ModelConfig
+from harness.models.dspy_provider import DspyProvider
 from harness.models.ledger import Ledger
 from harness.models.loopback import LoopbackServer, Reply, answer, fault
 from harness.models.roles import Endpoints, build_role_lm
@@ -300,6 +301,20 @@ def test_a_provider_only_litellm_knows_goes_through_litellm(tmp_path):
     assert first == "['fine'] Bearer sk-mistral-1"
     assert second.startswith("RunStopped task model 'mistral/tiny' at 127.0.0.1:")
     assert "bad ***" in second
+
+
+def test_a_key_for_litellm_is_found_and_kept_secret_too():
+    provider = DspyProvider("task", ModelConfig("mistral/tiny"), {"MISTRAL_API_KEY": "sk-mistral-1"})
+    without = DspyProvider("task", ModelConfig("mistral/tiny"), {})
+    provider.close()
+
+    assert provider.secrets == ("sk-mistral-1",)
+    assert without.secrets == ()
+    assert "seed" not in provider.supported_params
+
+
+def test_a_local_server_lm15_knows_needs_no_key():
+    assert DspyProvider("task", ModelConfig("ollama/llama3"), {}).host == "ollama"
 
 
 def test_prices_of_unknown_servers_are_unknown_not_zero(connect, ledger):

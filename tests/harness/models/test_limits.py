@@ -1,3 +1,4 @@
+import itertools
 import threading
 
 from hypothesis import given
@@ -56,7 +57,7 @@ def test_starts_are_at_least_the_pace_apart(per_minute, pauses):
         with limits.slot():
             starts.append(now[0])
 
-    gaps = [later - earlier for earlier, later in zip(starts, starts[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(starts)]
     assert min(gaps) >= 60 / per_minute - 1e-6
 
 

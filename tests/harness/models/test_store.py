@@ -123,6 +123,17 @@ def test_a_forked_child_opens_its_own_connection(store):
     assert store.get("k") == {"n": 1}
 
 
+def test_connections_of_a_parent_process_are_left_alone(store, monkeypatch):
+    store.put("k", "e", {"n": 1})
+    parents = list(store._idle)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+
+    assert store.get("k") == {"n": 1}
+    assert not set(map(id, parents)) & set(map(id, store._idle))
+    for connection in parents:
+        connection.close()
+
+
 def test_a_damaged_file_is_one_sentence_that_names_it(tmp_path):
     path = tmp_path / "answers.db"
     path.write_bytes(b"this is not a database, it is a text " * 200)
