@@ -43,6 +43,12 @@ class RoleLM(dspy.LM):
             model, engine=engine, async_engine=AsyncRoleEngine(engine), cache=False, num_retries=0, **sampling
         )
         self.role = role
+        self._role_engine = engine
+
+    @property
+    def engine(self) -> RoleEngine:
+        """The engine, with its provider and capabilities."""
+        return self._role_engine
 
     def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """Answers as dspy.LM gives them; `rollout_id` reaches the engine."""
