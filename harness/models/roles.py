@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dspy
 from dspy.utils.exceptions import LMConfigurationError, LMError
@@ -43,12 +43,11 @@ class RoleLM(dspy.LM):
             model, engine=engine, async_engine=AsyncRoleEngine(engine), cache=False, num_retries=0, **sampling
         )
         self.role = role
-        self._role_engine = engine
 
     @property
     def engine(self) -> RoleEngine:
         """The engine, with its provider and capabilities."""
-        return self._role_engine
+        return cast(RoleEngine, self._engine_spec)
 
     def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """Answers as dspy.LM gives them; `rollout_id` reaches the engine."""
