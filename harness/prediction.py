@@ -195,16 +195,7 @@ def predict_bundle(
 
     loaded = load(bundle)
     settings = dict(loaded.model)
-    if settings.get("own_endpoint") and model is None:
-        raise UsageError(
-            f"{bundle} was tuned with {settings['model']} on a server of your own, whose address a bundle does not "
-            "hold; name a model, or load the bundle in Python and pass lm="
-        )
-    config = ModelConfig(
-        model=model or settings["model"],
-        temperature=settings.get("temperature") or 0.0,
-        max_tokens=settings.get("max_tokens"),
-    )
+    config = _model_config(bundle, settings, model)
     bounds = SchemaBounds(**settings["bounds"]) if config.is_local and settings.get("bounds") else None
     shown = progress or SilentProgress()
     store = AnswerStore(STORE)
@@ -220,3 +211,18 @@ def predict_bundle(
         store.close()
     failures = {"failures": f"{target}.failures.jsonl"} if counts.failed else {}
     return {**asdict(counts), "output": str(target), **failures}
+
+
+def _model_config(bundle: Path, settings: Mapping[str, Any], model: str | None) -> ModelConfig:
+    if model is None and "model" not in settings:
+        raise UsageError(f"{bundle} names no model; name one")
+    if model is None and settings.get("own_endpoint"):
+        raise UsageError(
+            f"{bundle} was tuned with {settings['model']} on a server of your own, whose address a bundle does not "
+            "hold; name a model, or load the bundle in Python and pass lm="
+        )
+    return ModelConfig(
+        model=model or settings["model"],
+        temperature=settings.get("temperature") or 0.0,
+        max_tokens=settings.get("max_tokens"),
+    )

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.documents import Document, read_documents
@@ -113,6 +113,7 @@ def test_text_files_carry_one_input(tmp_path):
         read_documents(write(tmp_path / "a.txt", "x"), ("text", "target"))
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text()), max_size=3))
 def test_equal_inputs_have_equal_digests(inputs):
     again = dict(reversed(list(inputs.items())))

@@ -332,3 +332,6 @@ def test_a_server_of_ones_own_is_not_mistaken_for_a_public_one(tmp_path, monkeyp
     make_bundle(tmp_path / "bundle", {"model": "openai/gpt-x", "own_endpoint": True})
     with pytest.raises(UsageError, match="was tuned with openai/gpt-x on a server of your own"):
         predict_bundle(tmp_path / "bundle", ask(tmp_path, "a"), tmp_path / "out.jsonl")
+    make_bundle(tmp_path / "nameless", {"temperature": 0.0})
+    with pytest.raises(UsageError, match="nameless names no model; name one"):
+        predict_bundle(tmp_path / "nameless", ask(tmp_path, "a"), tmp_path / "out.jsonl")

@@ -10,7 +10,7 @@ import pydantic
 import pytest
 from dspy.adapters.json_adapter import _get_structured_outputs_response_format
 from dspy.clients.legacy_requests import _strict_json_schema
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from programs.json_record import JsonRecord, arranged, fitted, model_type, read_record, record_type
@@ -133,6 +133,7 @@ def test_arranged_writes_defaults_and_empties():
     assert arranged("text", schema) == "text"
 
 
+@settings(deadline=None)
 @given(
     st.fixed_dictionaries(
         {"vendor": st.text()},

@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -223,6 +223,7 @@ def schemas():
     return extended.map(lambda part: {**part, "$defs": {"D": definition}})
 
 
+@settings(deadline=None)
 @given(schemas())
 def test_derived_schemas_are_valid_stable_and_leave_the_original_alone(schema):
     before = copy.deepcopy(schema)

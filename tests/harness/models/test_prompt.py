@@ -13,7 +13,7 @@ import pydantic
 import pytest
 from dspy import lm15
 from dspy.utils.exceptions import AdapterParseError
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.models.prompt import CompactAdapter, MapAwareJSONAdapter, decoding_schema, prompt_adapter, prompt_text
@@ -204,6 +204,7 @@ def test_answers_that_are_not_whole_are_unreadable_and_kept(answer, reason):
     assert error.value.lm_response == answer
 
 
+@settings(deadline=None)
 @given(st.integers(0, len(FULL) - 1))
 def test_an_answer_that_was_cut_never_becomes_a_record(length):
     with pytest.raises(AdapterParseError):
@@ -221,6 +222,7 @@ RECORDS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(RECORDS)
 def test_a_demo_is_an_answer_that_reads_as_its_record(record):
     signature = SchemaExtraction(Invoice).extract.signature
