@@ -142,9 +142,9 @@ def _ask(loaded: LoadedProgram, document: Document, lm: dspy.LM) -> _Outcome:
         raw = _raw_answer(error)
         return _Outcome(error=failure_sentence(error)[0], details={} if raw is None else {"answer": raw})
     try:
-        return _Outcome(answer=_checked(getattr(prediction, loaded.contract.field, None), loaded.contract))
+        return _Outcome(answer=_checked(loaded.contract.result(prediction), loaded.contract))
     except RecordError as error:
-        return _Outcome(error=f"the record does not fit the schema: {error}", details={"answer": str(prediction)})
+        return _Outcome(error=f"the output does not fit the schema: {error}", details={"answer": str(prediction)})
 
 
 def _checked(value: Any, contract: OutputContract) -> Any:

@@ -308,7 +308,7 @@ def test_an_output_that_breaks_its_schema_is_a_failure(tmp_path):
     assert counts.failed == 3
     assert output.read_text() == ""
     errors = [row["error"] for row in rows(failures(output))]
-    assert errors[0] == "the record does not fit the schema: 'three' is not of type 'integer'"
+    assert errors[0] == "the output does not fit the schema: 'three' is not of type 'integer'"
     assert "JSON cannot hold this value" in errors[1]
     assert errors[2].startswith("IndexError: ")
 

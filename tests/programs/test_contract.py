@@ -114,6 +114,15 @@ def test_a_value_json_cannot_hold_is_an_error(value):
         output_contract(program(Any)).plain(value)
 
 
+def test_the_result_is_taken_from_the_prediction():
+    contract = OutputContract("items", ("text",), {"type": "array"})
+    assert contract.result(dspy.Prediction(items=[1])) == [1]
+    with pytest.raises(RecordError, match=r"^the program returned list, not a dspy\.Prediction$"):
+        contract.result([1])
+    with pytest.raises(RecordError, match="the program's prediction has no 'items', its declared output field"):
+        contract.result(dspy.Prediction(other=1))
+
+
 def test_a_contract_made_of_a_schema_alone_validates():
     contract = OutputContract("record", ("text",), {"type": "object", "properties": {"n": {"type": "integer"}}})
     assert contract.validate({"n": 3}) == {"n": 3}
