@@ -6,40 +6,33 @@ Whatever is wrong with the file or the data is found here, before anything is sp
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import dspy
 
-from harness.data import READERS, Reader, Record, Splits, check_leaks, dataset_digest, labelled, read, split
+from harness.data import Record, Splits, dataset_digest
 from harness.errors import UsageError, nearest
+from harness.examples import first_misfit, load_examples
 from harness.models.config import ModelConfig
 from harness.models.prompt import prompt_adapter
 from harness.models.schema_bounds import SchemaBounds, bounds_from_records
-from harness.optimizers.catalogue import CATALOGUE, Arguments, Optimizer, find_optimizer
-from harness.references import load_object
-from harness.spec import DataSpec, ExperimentSpec, ModelSpec, Named, load_spec
+from harness.optimizers.catalogue import Arguments, Optimizer, find_optimizer
+from harness.references import is_reference, load_object
+from harness.spec import ExperimentSpec, ModelSpec, Named, load_spec
 from metrics import RecordMetric
-from metrics.evaluators import CATALOGUE as EVALUATORS
 from metrics.score import Metric
-from programs.contract import OutputContract, ProgramDeclarationError, RecordError, output_contract
+from programs.contract import OutputContract, ProgramDeclarationError, output_contract
 
 PROGRAMS: Mapping[str, tuple[str, str]] = {
     "programs.schema:SchemaExtraction": ("schema", "text -> a record of your own pydantic class or JSON Schema"),
     "programs.synthesis:SynthesisExtraction": ("synthesis", "text -> GeneralSynthesisOntology"),
 }
 METRICS: Mapping[str, Callable[..., Metric]] = {"record": RecordMetric}
-ADAPTERS: Mapping[str, str] = {
-    "compact": "instructions, one line per key, demos that look exactly like the question; best for small models",
-    "json": "DSPy's JSONAdapter",
-    "chat": "DSPy's ChatAdapter",
-}
-_OBJECT = re.compile(r"^[\w./-]+(\.py)?:[A-Za-z_]\w*$")
+_T = TypeVar("_T")
 _SHOWN = 3
 _UNUSED_ROLES = ("prompt", "judge")
 
@@ -113,48 +106,81 @@ def assemble(spec: ExperimentSpec) -> Experiment:
     """Objects for everything a file names.
 
     Raises:
-        UsageError: what is wrong, where, and the nearest valid thing.
+        UsageError: one line per thing that is wrong: what, where, and the nearest valid thing.
     """
     notes: list[str] = []
-    models = model_configs(spec, notes)
-    program, reference = build_program(spec.program, spec)
-    contract = _contract(program, spec)
-    records = _read(spec.data, spec, contract, notes)
-    sizes = spec.data.split
-    splits = split(records, train=sizes.train, validation=sizes.validation, test=sizes.test, seed=sizes.seed)
-    check_leaks(splits, contract.inputs)
-    examples = {
-        name: [_example(record, contract) for record in getattr(splits, name)]
-        for name in ("train", "validation", "test")
-    }
-    notes += _unfit_records(records, contract)
-    metric = build_metric(spec.metric, contract, spec, records)
-    audits = {name: build_metric(Named(name=name, arguments=arguments), contract, spec, records)
-              for name, arguments in spec.audit.items()}  # fmt: skip
-    entry, arguments = find_optimizer(spec.optimizer.name, spec.optimizer.arguments, spec.where("optimizer"))
+    wrong = _Problems()
+    models = wrong.collect(lambda: model_configs(spec, notes))
+    found = wrong.collect(
+        lambda: find_optimizer(spec.optimizer.name, spec.optimizer.arguments, spec.where("optimizer"))
+    )
+    built = wrong.collect(lambda: _program_with_contract(spec))
+    contract = built[2] if built else None
+    data = wrong.collect(lambda: load_examples(spec, contract, notes)) if contract else None
+    records = data.records if data else ()
+    metrics = wrong.collect(lambda: _metrics(spec, contract, records)) if contract else None
+    wrong.refuse()
+    if not (models and found and built and contract and data and metrics):
+        raise AssertionError("a part is missing although nothing was wrong with it")
+    entry, arguments = found
     experiment = Experiment(
         spec=spec,
-        program=program,
-        program_reference=reference,
+        program=built[0],
+        program_reference=built[1],
         contract=contract,
         adapter=spec.adapter,
-        splits=splits,
-        examples=examples,
-        metric=metric,
-        audits=audits,
+        splits=data.splits,
+        examples=data.examples,
+        metric=metrics[0],
+        audits=metrics[1],
         optimizer=entry,
         arguments=arguments,
         models=models,
-        bounds=_bounds(models, splits.train, contract.field, notes),
+        bounds=_bounds(models, data.splits.train, contract.field, notes),
         data_digest=dataset_digest(records),
         notes=notes,
     )
     if entry.needs_labelled_demos and not experiment.labelled:
         raise UsageError(
             f"{spec.where('optimizer')}: {entry.name} shows labelled examples, but no training record fits the "
-            f"schema ({_first_misfit(splits.train, contract)}); use bootstrap_few_shot or complete the records"
+            f"schema ({first_misfit(data.splits.train, contract)}); use bootstrap_few_shot or complete the records"
         )
     return experiment
+
+
+class _Problems:
+    """Sentences about parts that do not depend on each other, so that all of them are told at once."""
+
+    def __init__(self) -> None:
+        self._sentences: list[str] = []
+
+    def collect(self, make: Callable[[], _T]) -> _T | None:
+        """What `make` gives, or None and its sentences kept."""
+        try:
+            return make()
+        except UsageError as error:
+            self._sentences += str(error).splitlines()
+            return None
+
+    def refuse(self) -> None:
+        """Raise everything that was collected."""
+        if self._sentences:
+            raise UsageError("\n".join(self._sentences))
+
+
+def _program_with_contract(spec: ExperimentSpec) -> tuple[dspy.Module, dict[str, Any], OutputContract]:
+    program, reference = build_program(spec.program, spec)
+    return program, reference, _contract(program, spec)
+
+
+def _metrics(
+    spec: ExperimentSpec, contract: OutputContract, records: Sequence[Record]
+) -> tuple[Metric, dict[str, Metric]]:
+    """The metric and the audits by name."""
+    return build_metric(spec.metric, contract, spec, records), {
+        name: build_metric(Named(name=name, arguments=arguments), contract, spec, records, ("audit", name))
+        for name, arguments in spec.audit.items()
+    }
 
 
 def model_configs(spec: ExperimentSpec, notes: list[str]) -> dict[str, ModelConfig]:
@@ -163,6 +189,12 @@ def model_configs(spec: ExperimentSpec, notes: list[str]) -> dict[str, ModelConf
     notes.extend(
         f"models.{role} is declared, but nothing in this experiment calls it" for role in _UNUSED_ROLES if role in roles
     )
+    for role, model in roles.items():
+        if model.api_key_env and model.api_key_env not in os.environ:
+            raise UsageError(
+                f"{spec.where('models', role, 'api_key_env')}: models.{role} ({model.model}) takes its key from the "
+                f"environment variable {model.api_key_env}, which is not set"
+            )
     return {role: model_config(model) for role, model in roles.items()}
 
 
@@ -209,7 +241,7 @@ def build_metric(
     where = f"{spec.where(*place)}: metric {named.name}"
     maker = METRICS.get(named.name)
     if maker is None:
-        if not _OBJECT.match(named.name):
+        if not is_reference(named.name):
             raise UsageError(f"{where}: there is no metric of this name; {nearest(named.name, METRICS)}")
         maker = _load(named.name, spec, where)
     arguments = dict(named.arguments)
@@ -224,49 +256,19 @@ def build_metric(
         metric = maker(**arguments)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{where}: {error}") from error
-    if isinstance(metric, RecordMetric):
+    if isinstance(metric, RecordMetric) and records:
         _check_paths(metric, records, where)
     return metric
 
 
-def listing(kind: str) -> list[tuple[str, str]]:
-    """(name, one line) of everything of one kind, for `harness list`.
-
-    Raises:
-        UsageError: an unknown kind.
-    """
-    kinds: dict[str, Callable[[], list[tuple[str, str]]]] = {
-        "programs": lambda: [(path, line) for path, (_, line) in PROGRAMS.items()],
-        "evaluators": lambda: [(alias, _summary(made)) for alias, made in EVALUATORS.items()],
-        "metrics": lambda: [(name, _summary(made)) for name, made in METRICS.items()],
-        "optimizers": lambda: [(entry.name, entry.summary) for entry in CATALOGUE.values()],
-        "models": lambda: [
-            ("local/smollm2-135m", "embedded, 135M parameters, no key and no server"),
-            ("local/PATH.gguf", "any GGUF file, embedded"),
-            ("openai/NAME", "OpenAI, or any compatible server by api_base"),
-            ("anthropic/NAME", "Anthropic"),
-            ("gemini/NAME", "Google"),
-        ],
-        "readers": lambda: [(name, _summary(reader)) for name, reader in READERS.items()],
-        "adapters": lambda: list(ADAPTERS.items()),
-    }
-    if kind not in kinds:
-        raise UsageError(f"there is nothing to list under {kind!r}; {nearest(kind, kinds)}")
-    return kinds[kind]()
-
-
-def _summary(made: Any) -> str:
-    return (made.__doc__ or "").strip().splitlines()[0]
-
-
 def _load(reference: str, spec: ExperimentSpec, where: str) -> Any:
-    if not _OBJECT.match(reference):
+    if not is_reference(reference):
         raise UsageError(f"{where}: {reference!r} names no object; write my_file.py:Name or package.module:Name")
     return load_object(reference, spec.folder)
 
 
 def _resolved(value: Any, spec: ExperimentSpec, where: str) -> Any:
-    if isinstance(value, str) and _OBJECT.match(value):
+    if isinstance(value, str) and is_reference(value):
         return load_object(value, spec.folder)
     if isinstance(value, str) and value.endswith(".json"):
         return spec.folder / value
@@ -281,10 +283,10 @@ def _evaluator_objects(fields: Any, spec: ExperimentSpec, where: str) -> Any:
 
 
 def _evaluator_object(value: Any, spec: ExperimentSpec) -> Any:
-    if isinstance(value, str) and _OBJECT.match(value):
+    if isinstance(value, str) and is_reference(value):
         return load_object(value, spec.folder)()
     if isinstance(value, Mapping):
-        named = [key for key in value if isinstance(key, str) and _OBJECT.match(key)]
+        named = [key for key in value if isinstance(key, str) and is_reference(key)]
         if len(named) == 1:
             rest = {key: option for key, option in value.items() if key != named[0]}
             return {"evaluator": load_object(named[0], spec.folder)(value[named[0]]), **rest}
@@ -296,69 +298,6 @@ def _contract(program: dspy.Module, spec: ExperimentSpec) -> OutputContract:
         return output_contract(program)
     except ProgramDeclarationError as error:
         raise UsageError(f"{spec.where('program')}: {error}") from error
-
-
-def _reader(data: DataSpec, spec: ExperimentSpec) -> Reader:
-    if data.reader in READERS:
-        return READERS[data.reader]
-    if not _OBJECT.match(data.reader):
-        raise UsageError(
-            f"{spec.where('data', 'reader')}: there is no reader {data.reader!r}; {nearest(data.reader, READERS)}"
-        )
-    return load_object(data.reader, spec.folder)
-
-
-def _read(data: DataSpec, spec: ExperimentSpec, contract: OutputContract, notes: list[str]) -> list[Record]:
-    """All records; in a user's own file each needs its expected record, a corpus may have some without."""
-    is_corpus = data.reader in READERS and data.reader != "records"
-    found = read(
-        spec.resolve(data.path),
-        _reader(data, spec),
-        data.columns,
-        data.group_by,
-        inputs=contract.inputs,
-        schema=contract.schema,
-        require_expected=not is_corpus,
-    )
-    records, unlabelled = labelled(found)
-    if unlabelled:
-        notes.append(f"{len(unlabelled)} of {len(found)} rows have no expected record and are left out")
-    return records
-
-
-def _example(record: Record, contract: OutputContract) -> dspy.Example:
-    """The record as a dspy.Example; the output field is filled only where the record fits the schema."""
-    values = {name: record.fields[name] for name in contract.inputs if name in record.fields}
-    example = dspy.Example(id=record.id, group=record.group, expected=record.expected, **values)
-    with contextlib.suppress(RecordError):  # counted and said by `_unfit_records`
-        example[contract.field] = contract.validate(record.expected)
-    return example.with_inputs(*values)
-
-
-def _unfit_records(records: Sequence[Record], contract: OutputContract) -> list[str]:
-    """One sentence about records that do not fit the program's schema; they are scored, but are never demos."""
-    unfit = []
-    for record in records:
-        try:
-            contract.validate(record.expected)
-        except RecordError as error:
-            unfit.append(f"{record.where}: {error}")
-    if not unfit:
-        return []
-    shown = "; ".join(unfit[:_SHOWN]) + ("; ..." if len(unfit) > _SHOWN else "")
-    return [
-        f"{len(unfit)} of {len(records)} records do not fit the program's schema; they are scored against, but "
-        f"never shown as examples ({shown})"
-    ]
-
-
-def _first_misfit(records: Sequence[Record], contract: OutputContract) -> str:
-    for record in records:
-        try:
-            contract.validate(record.expected)
-        except RecordError as error:
-            return f"{record.where}: {error}"
-    return "there are none"
 
 
 def _check_paths(metric: RecordMetric, records: Sequence[Record], where: str) -> None:

@@ -224,7 +224,7 @@ def list_names(
     if kind not in _KINDS:
         raise UsageError(f"there is nothing to list under {kind!r}; {nearest(kind, _KINDS)}")
     with stdout_kept_for_the_answer():
-        from harness.assembly import listing
+        from harness.listing import listing
 
         rows = listing(kind)
     if as_json:

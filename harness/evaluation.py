@@ -45,7 +45,7 @@ class Runtime:
     lm: dspy.LM
     adapter: dspy.Adapter
     threads: int
-    stop: Callable[[RunStopped], None]
+    stop: Callable[[RunStopped], object]
 
     def context(self) -> AbstractContextManager[None]:
         """The DSPy settings every program call of a run is made under; DSPy's own history stays off."""

@@ -8,6 +8,7 @@ the answer store and the same command goes on.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import time
 from dataclasses import asdict
@@ -19,7 +20,7 @@ import dspy
 from harness import bundle
 from harness.assembly import Experiment
 from harness.comparison import FEWEST_GROUPS, compare, compare_audits
-from harness.errors import RunStopped, StopReason
+from harness.errors import RunStopped, StopReason, UsageError
 from harness.evaluation import evaluate
 from harness.models.prompt import prompt_text
 from harness.models.roles import Endpoints
@@ -34,6 +35,7 @@ from harness.tracking.report import render_report
 from harness.tracking.run import TrackedRun
 from harness.tracking.run_tree import log_experiment
 from harness.tracking.tracker import Tracker
+from programs.contract import predictors_of
 
 BUNDLE, BUNDLE_BASELINE = "bundle", "bundle-baseline"
 _PROBES = 3
@@ -126,17 +128,17 @@ def _program_components(experiment: Experiment) -> dict[str, Any]:
         "schema": experiment.contract.schema,
         "predictors": {
             name: {"instructions": predictor.signature.instructions, "fields": list(predictor.signature.fields)}
-            for name, predictor in experiment.program.named_predictors()
+            for name, predictor in predictors_of(experiment.program)
         },
     }
 
 
 def _tracked_run(tracker: Tracker, experiment: Experiment, folder: RunFolder, *, fresh: bool) -> TrackedRun:
-    """The MLflow run to write to: the interrupted one of the same fingerprint, else a new one."""
+    """The MLflow run to write to: the unfinished one of the same fingerprint, else a new one."""
     state = folder.state()
-    known = state.get("run_id")
-    if known and not fresh and state.get("status") != "finished" and tracker.has_run(known):
-        return tracker.resume_run(known)
+    if state.get("run_id") and state.get("status") != "finished" and not fresh:
+        with contextlib.suppress(UsageError):  # it was deleted in MLflow: a new one takes its place
+            return tracker.resume_run(state["run_id"])
     return tracker.start_run(experiment.name, folder.path.name, {}, {"fingerprint": folder.fingerprint.digest})
 
 
@@ -276,7 +278,7 @@ def params(experiment: Experiment) -> dict[str, str]:
         **{f"split.{name}": str(size) for name, size in experiment.splits.sizes.items()},
         "seed": str(experiment.splits.seed),
         "data": experiment.data_digest[:12],
-        **{f"version.{name}": version for name, version in versions().items()},
+        **{f"versions.{name}": version for name, version in versions().items()},
     }
 
 

@@ -33,7 +33,7 @@ class Scoring:
         stop: told of the RunStopped when the metric raises, before it is raised here (`Ledger.stop`).
     """
 
-    def __init__(self, metric: Metric, contract: OutputContract, stop: Callable[[RunStopped], None]) -> None:
+    def __init__(self, metric: Metric, contract: OutputContract, stop: Callable[[RunStopped], object]) -> None:
         self.metric = metric
         self._contract = contract
         self._stop = stop

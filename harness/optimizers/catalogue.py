@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from harness.errors import UsageError, nearest
 from harness.optimizers import dspy_optimizers, nearest_search
 from harness.optimizers.compiled import Compiled, Job
+from programs.contract import predictors_of
 
 
 class Arguments(BaseModel):
@@ -169,8 +170,9 @@ def compile_program(entry: Optimizer, arguments: Arguments, job: Job) -> Compile
 def strip(program: dspy.Module) -> None:
     """Remove what optimizers attach to a program: candidate lists, and demo columns that no prompt shows."""
     for name in ("candidate_programs", "trial_logs", "detailed_results"):
-        program.__dict__.pop(name, None)
-    for predictor in program.predictors():
+        if name in vars(program):
+            delattr(program, name)
+    for _, predictor in predictors_of(program):
         fields = set(predictor.signature.fields)
         predictor.demos = [
             dspy.Example({name: value for name, value in demo.items() if name in fields}) for demo in predictor.demos

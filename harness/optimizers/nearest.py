@@ -13,6 +13,9 @@ from typing import Any
 import dspy
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics.pairwise import linear_kernel
+
+from programs.contract import predictors_of
 
 NGRAM_RANGE = (2, 5)
 """Lengths of the character n-grams, inside word boundaries: long enough to tell compounds apart."""
@@ -42,7 +45,7 @@ class NearestDemos(dspy.Module):
         if k < 1:
             raise ValueError(f"nearest_demos needs k of at least 1, got {k}")
         self.program = program
-        self.output_field: str = program.output_field
+        self.output_field = str(program.output_field)
         self._k = k
         self._inputs = tuple(inputs)
         self._demos = sorted((dict(demo) for demo in demos), key=lambda demo: str(demo["id"]))
@@ -59,7 +62,7 @@ class NearestDemos(dspy.Module):
 
     def nearest(self, inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The k most similar labelled examples, the nearest last."""
-        similarities = (self._vectors @ self._vectoriser.transform([self._text(inputs)]).T).toarray().ravel()
+        similarities = linear_kernel(self._vectoriser.transform([self._text(inputs)]), self._vectors)[0]
         # A stable sort of the negated similarities keeps the order by id among ties.
         order = np.argsort(-np.round(similarities, 9), kind="stable")[: self._k]
         return [self._demos[index] for index in reversed(order)]
@@ -68,7 +71,7 @@ class NearestDemos(dspy.Module):
         """A copy of the wrapped program that holds the demos for `inputs`."""
         program = self.program.deepcopy()
         demos = self.nearest(inputs)
-        for predictor in program.predictors():
+        for _, predictor in predictors_of(program):
             fields = predictor.signature.fields
             # A labelled example is a demo only for a predictor whose every field it holds.
             predictor.demos = [

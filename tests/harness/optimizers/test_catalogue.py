@@ -163,7 +163,7 @@ def test_records_that_do_not_fit_are_never_shown_as_labelled_demos(job):
 
 def test_nearest_demos_chooses_the_smaller_k_among_equals(job):
     result = compiled(job(right_when(has_demos)), "nearest_demos", k=[1, 2, 4])
-    assert [(candidate.name, candidate.score) for candidate in result.candidates][0][0] == "k=1"
+    assert result.candidates[0].name == "k=1"
     assert result.program.dump_bundle()["k"] == min(
         int(candidate.name[2:]) for candidate in result.candidates if candidate.score == 1.0
     )

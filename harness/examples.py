@@ -1,0 +1,118 @@
+"""The data of an experiment: from the file it names to split, checked examples."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import dspy
+
+from harness.data import READERS, Reader, Record, Splits, check_leaks, labelled, read, split
+from harness.errors import UsageError, nearest
+from harness.references import is_reference, load_object
+from harness.spec import DataSpec, ExperimentSpec
+from programs.contract import OutputContract, RecordError
+
+_SHOWN = 3
+"""Misfits named in one note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """All records, the splits, and the same as dspy.Example per split.
+
+    An example holds `id`, `group`, `expected` and the program's inputs; the output field only where the record fits
+    the program's schema, so that what does not fit is never shown as a demo.
+    """
+
+    records: Sequence[Record]
+    splits: Splits
+    examples: Mapping[str, Sequence[dspy.Example]]
+
+
+def load_examples(spec: ExperimentSpec, contract: OutputContract, notes: list[str]) -> Dataset:
+    """Read, split and check the data a file names.
+
+    Args:
+        spec: the file.
+        contract: the program's inputs and output.
+        notes: what a reader of the results must know is added here.
+
+    Raises:
+        UsageError: a file, row, column or split that is wrong, or one example in two splits.
+    """
+    records = _read(spec.data, spec, contract, notes)
+    sizes = spec.data.split
+    splits = split(records, train=sizes.train, validation=sizes.validation, test=sizes.test, seed=sizes.seed)
+    check_leaks(splits, contract.inputs)
+    notes += _unfit_records(records, contract)
+    examples = {
+        name: [_example(record, contract) for record in getattr(splits, name)]
+        for name in ("train", "validation", "test")
+    }
+    return Dataset(records, splits, examples)
+
+
+def _reader(data: DataSpec, spec: ExperimentSpec) -> Reader:
+    if data.reader in READERS:
+        return READERS[data.reader]
+    if not is_reference(data.reader):
+        raise UsageError(
+            f"{spec.where('data', 'reader')}: there is no reader {data.reader!r}; {nearest(data.reader, READERS)}"
+        )
+    return load_object(data.reader, spec.folder)
+
+
+def _read(data: DataSpec, spec: ExperimentSpec, contract: OutputContract, notes: list[str]) -> list[Record]:
+    """All records; in a user's own file each needs its expected record, a corpus may have some without."""
+    is_corpus = data.reader in READERS and data.reader != "records"
+    found = read(
+        spec.resolve(data.path),
+        _reader(data, spec),
+        data.columns,
+        data.group_by,
+        inputs=contract.inputs,
+        schema=contract.schema,
+        require_expected=not is_corpus,
+    )
+    records, unlabelled = labelled(found)
+    if unlabelled:
+        notes.append(f"{len(unlabelled)} of {len(found)} rows have no expected record and are left out")
+    return records
+
+
+def _example(record: Record, contract: OutputContract) -> dspy.Example:
+    """The record as a dspy.Example; the output field is filled only where the record fits the schema."""
+    values = {name: record.fields[name] for name in contract.inputs if name in record.fields}
+    example = dspy.Example(id=record.id, group=record.group, expected=record.expected, **values)
+    with contextlib.suppress(RecordError):  # counted and said by `_unfit_records`
+        example[contract.field] = contract.validate(record.expected)
+    return example.with_inputs(*values)
+
+
+def _unfit_records(records: Sequence[Record], contract: OutputContract) -> list[str]:
+    """One sentence about records that do not fit the program's schema; they are scored, but are never demos."""
+    unfit = []
+    for record in records:
+        try:
+            contract.validate(record.expected)
+        except RecordError as error:
+            unfit.append(f"{record.where}: {error}")
+    if not unfit:
+        return []
+    shown = "; ".join(unfit[:_SHOWN]) + ("; ..." if len(unfit) > _SHOWN else "")
+    return [
+        f"{len(unfit)} of {len(records)} records do not fit the program's schema; they are scored against, but "
+        f"never shown as examples ({shown})"
+    ]
+
+
+def first_misfit(records: Sequence[Record], contract: OutputContract) -> str:
+    """Where and why the first record that does not fit the schema does not."""
+    for record in records:
+        try:
+            contract.validate(record.expected)
+        except RecordError as error:
+            return f"{record.where}: {error}"
+    return "there are none"

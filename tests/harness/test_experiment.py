@@ -1,0 +1,199 @@
+"""The whole path on a scripted model: verdict, files, MLflow, resume, stops, secrets."""
+
+import json
+import os
+import re
+
+import pytest
+
+from harness.assembly import load_experiment
+from harness.errors import RunStopped, StopReason, UsageError
+from harness.experiment import run
+from harness.exporting import export_run
+from harness.measurement import evaluate_program
+from harness.run_folder import find_run_folder
+from harness.tracking.tracker import Tracker
+
+
+@pytest.fixture
+def finished(project, scripted):
+    endpoints, provider = scripted()
+    return run(load_experiment("experiment.yaml"), endpoints=endpoints), provider
+
+
+def test_a_program_that_demos_help_is_improved(finished):
+    result, provider = finished
+    assert result.verdict == "improved"
+    assert result.baseline.total.score == 0.0
+    assert result.tuned.total.score == 1.0
+    assert (result.delta.mean, result.delta.n_pairs) == (1.0, 12)
+    assert result.ledger["task"].calls == len(provider.requests) == 12 + 2 * 4 + 12
+    assert result.test_reads == 1
+
+
+def test_the_document_has_the_promised_shape(finished):
+    document = json.loads(json.dumps(finished[0].to_document()))
+    assert {"run_id", "experiment", "verdict", "baseline", "tuned", "delta", "audit", "ledger", "bundle"} <= set(
+        document
+    )
+    assert set(document["baseline"]) == {"score", "n_scored", "n_total", "lower_bound", "interval"}
+    assert {"mean", "interval", "smallest_detectable"} <= set(document["delta"])
+    assert set(document["ledger"]["task"]) == {"calls", "cached", "input_tokens", "output_tokens", "usd"}
+
+
+def test_the_runs_folder_holds_everything(finished, project):
+    folder = project / finished[0].folder
+    names = {path.name for path in folder.iterdir()}
+    assert {"run.json", "splits.json", "result.json", "report.html", "bundle", "bundle-baseline"} <= names
+    assert not [name for name in names if name.endswith(".new")]
+    splits = json.loads((folder / "splits.json").read_text())
+    assert len(splits["test"]) == 12
+
+
+def test_mlflow_has_one_parent_with_baseline_compile_and_tuned(finished, project):
+    tracker = Tracker.open(project)
+    info = tracker.find_run(finished[0].run_id)
+    assert info.status == "FINISHED"
+    assert info.metrics["test/score"] == 1.0
+    assert info.metrics["delta/low"] == 1.0
+    children = tracker._client.search_runs([info.experiment_id], f"tags.`mlflow.parentRunId` = '{info.run_id}'")
+    assert {child.info.run_name for child in children} == {"baseline", "compile", "tuned"}
+    assert {child.info.status for child in children} == {"FINISHED"}
+
+
+def test_the_same_experiment_again_is_read_back_without_a_call(finished, scripted):
+    endpoints, provider = scripted()
+    again = run(load_experiment("experiment.yaml"), endpoints=endpoints)
+    assert again == finished[0]
+    assert provider.requests == []
+
+
+def test_force_asks_everything_anew(finished, scripted):
+    endpoints, provider = scripted()
+    again = run(load_experiment("experiment.yaml"), endpoints=endpoints, force=True)
+    assert len(provider.requests) == 32
+    assert again.run_id != finished[0].run_id
+    assert again.test_reads == 1
+
+
+def test_a_changed_experiment_is_a_new_run_and_says_what_changed(finished, scripted):
+    endpoints, _ = scripted()
+    changed = run(load_experiment("experiment.yaml", ["optimizer.nearest_demos.k=3"]), endpoints=endpoints)
+    assert changed.fingerprint != finished[0].fingerprint
+    assert "changed since the last run of this experiment: optimizer" in changed.notes
+    assert changed.test_reads == 2
+
+
+@pytest.mark.parametrize("calls_before", [3, 14, 26])
+def test_an_interrupted_run_goes_on_without_a_call_paid_twice(project, scripted, answers, calls_before):
+    def script(request):
+        if len(provider.requests) > calls_before:
+            raise KeyboardInterrupt
+        return answers(request)
+
+    endpoints, provider = scripted(script)
+    with pytest.raises(RunStopped) as stopped:
+        run(load_experiment("experiment.yaml"), endpoints=endpoints)
+    assert stopped.value.exit_code == 130
+    [state] = [json.loads(path.read_text()) for path in project.glob("mlruns/runs/*/run.json")]
+    assert state["status"] == "stopped"
+    assert Tracker.open(project).find_run(state["run_id"]).status == "KILLED"
+    endpoints, rest = scripted()
+    result = run(load_experiment("experiment.yaml"), endpoints=endpoints)
+    assert result.run_id == state["run_id"]
+    assert len(rest.requests) == 32 - calls_before
+    assert Tracker.open(project).find_run(state["run_id"]).status == "FINISHED"
+
+
+def test_a_spent_budget_stops_with_results_kept_and_more_budget_goes_on(project, scripted):
+    endpoints, _ = scripted()
+    with pytest.raises(RunStopped) as stopped:
+        run(load_experiment("experiment.yaml", ["budget.calls=25"]), endpoints=endpoints)
+    assert stopped.value.reason is StopReason.BUDGET
+    endpoints, rest = scripted()
+    assert run(load_experiment("experiment.yaml"), endpoints=endpoints).verdict == "improved"
+    assert len(rest.requests) == 7
+
+
+def test_a_budget_that_cannot_pay_for_a_verdict_is_refused(project, scripted):
+    endpoints, provider = scripted()
+    with pytest.raises(UsageError, match="takes 24; raise budget"):
+        run(load_experiment("experiment.yaml", ["budget.calls=23"]), endpoints=endpoints)
+    assert provider.requests == []
+
+
+def test_too_few_examples_give_no_verdict_and_say_so(project, scripted):
+    endpoints, _ = scripted()
+    result = run(load_experiment("experiment.yaml", ["data.split.test=5"]), endpoints=endpoints)
+    assert result.verdict == "no detectable change"
+    assert any("5 independent test examples are too few" in note for note in result.notes)
+
+
+def test_no_tuning_is_no_change(project, scripted):
+    endpoints, provider = scripted()
+    result = run(load_experiment("experiment.yaml", ["optimizer=none"]), endpoints=endpoints)
+    assert result.verdict == "no detectable change"
+    assert result.delta.mean == 0.0
+    assert len(provider.requests) == 12
+    assert all(row.cached for row in result.tuned.rows)
+
+
+def test_audits_are_reported_and_not_optimised(project, scripted):
+    endpoints, _ = scripted()
+    override = "audit={record: {fields: {total: numeric}}}"
+    result = run(load_experiment("experiment.yaml", [override]), endpoints=endpoints)
+    assert result.audit["record"].tuned.score == 1.0
+    assert result.to_document()["audit"]["record"]["delta"]["mean"] == 1.0
+
+
+def test_a_run_is_exported_and_measured_as_it_was(finished, project, scripted):
+    for candidate, score in (("tuned", 1.0), ("baseline", 0.0)):
+        folder = export_run("experiment", project / candidate, candidate)
+        endpoints, provider = scripted()
+        document = evaluate_program(load_experiment("experiment.yaml"), bundle=folder, endpoints=endpoints)
+        assert document["score"] == score
+        assert provider.requests == []
+    with pytest.raises(UsageError, match="not an empty folder"):
+        export_run(finished[0].run_id[:8], project / "tuned")
+
+
+def test_a_file_is_measured_without_tuning(project, scripted):
+    endpoints, provider = scripted()
+    document = evaluate_program(load_experiment("experiment.yaml"), endpoints=endpoints)
+    assert (document["score"], document["n_total"], document["program"]) == (0.0, 12, "baseline")
+    assert len(provider.requests) == 12
+    assert document["fields"]["vendor"]["score"] == 0.0
+
+
+def test_a_bundle_of_another_record_is_not_measured(finished, project, scripted):
+    (project / "schema.py").write_text(
+        "from pydantic import BaseModel\n\n\nclass Invoice(BaseModel):\n    vendor: str\n"
+    )
+    endpoints, _ = scripted()
+    with pytest.raises(UsageError, match="puts out another record"):
+        evaluate_program(load_experiment("experiment.yaml"), bundle=project / finished[0].bundle, endpoints=endpoints)
+
+
+def test_a_run_of_another_folder_cannot_be_exported_from_here(finished, project):
+    (find_run_folder(finished[0].run_id) / "run.json").unlink()
+    with pytest.raises(UsageError, match="has no bundle under mlruns/runs"):
+        export_run(finished[0].run_id, project / "out")
+
+
+def test_no_key_no_address_no_pickle_and_no_machine_path_in_what_a_run_writes(project, scripted, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sk-very-secret-value")
+    endpoints, _ = scripted()
+    overrides = ["models.task.api_key_env=MY_KEY", "models.task.api_base=http://gpu-7.internal:8000/v1"]
+    result = run(load_experiment("experiment.yaml", overrides), endpoints=endpoints)
+    for path in project.glob("mlruns/**/*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert b"sk-very-secret-value" not in content, path
+            assert path.suffix not in (".pkl", ".pickle"), path
+    for path in (project / result.bundle).rglob("*"):
+        if path.is_file():
+            text = path.read_text()
+            assert "gpu-7.internal" not in text, path
+            assert str(project) not in text, path
+            assert os.path.expanduser("~") not in text, path
+            assert not re.search(r"\b/(home|root|tmp)/", text), path
