@@ -16,7 +16,6 @@ prompts after loading is refused.
 from __future__ import annotations
 
 import importlib.metadata
-import inspect
 import itertools
 import json
 import os
@@ -36,7 +35,13 @@ from harness.bundle_state import captured_state, first_difference, restored, unw
 from harness.errors import UsageError, nearest
 from harness.models.prompt import decoding_schema, prompt_adapter, prompt_text
 from programs import SchemaExtraction, SynthesisExtraction
-from programs.contract import OutputContract, ProgramDeclarationError, output_contract, predictors_of
+from programs.contract import (
+    OutputContract,
+    ProgramDeclarationError,
+    forward_parameters,
+    output_contract,
+    predictors_of,
+)
 
 FORMAT = "dspy-judge-harness bundle"
 FORMAT_VERSION = 1
@@ -95,8 +100,7 @@ class LoadedProgram:
         missing = [name for name in self.contract.inputs if name not in inputs]
         if missing:
             raise UsageError(f"the program needs {', '.join(self.contract.inputs)}; {', '.join(missing)} is missing")
-        forward = getattr(unwrapped(self.program), "forward", None)
-        taken = {*self.contract.inputs, *(inspect.signature(forward).parameters if forward is not None else ())}
+        taken = {*self.contract.inputs, *(part.name for part in forward_parameters(unwrapped(self.program)))}
         for name in inputs:
             if name not in taken:
                 raise UsageError(f"the program has no input {name!r}; {nearest(name, self.contract.inputs)}")

@@ -187,13 +187,27 @@ def predict(
     model: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Another model than the bundle's.", show_default=False)
     ] = None,
+    api_base: Annotated[
+        str | None, typer.Option(metavar="URL", help="Address of a server of your own.", show_default=False)
+    ] = None,
+    api_key_env: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Environment variable that holds its key.", show_default=False)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a bundle over a file or folder of texts; started again, it goes on where it stopped."""
     with stdout_kept_for_the_answer():
         from harness.prediction import predict_bundle
 
-        counts = predict_bundle(Path(bundle), Path(source), Path(target), model, choose_progress())
+        counts = predict_bundle(
+            Path(bundle),
+            Path(source),
+            Path(target),
+            model,
+            choose_progress(),
+            api_base=api_base,
+            api_key_env=api_key_env,
+        )
     if as_json:
         answer_json(counts)
     else:

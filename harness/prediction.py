@@ -13,6 +13,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
+from pydantic import ValidationError
 
 from harness.bundle import LoadedProgram, load
 from harness.documents import Document, read_documents
@@ -25,6 +26,7 @@ from harness.models.schema_bounds import SchemaBounds
 from harness.models.store import AnswerStore
 from harness.prediction_output import PredictionOutput
 from harness.progress import Progress, SilentProgress
+from harness.spec import ModelSpec
 from programs.contract import OutputContract, RecordError
 from programs.json_schema import dotted, short
 
@@ -171,6 +173,8 @@ def predict_bundle(
     model: str | None = None,
     progress: Progress | None = None,
     *,
+    api_base: str | None = None,
+    api_key_env: str | None = None,
     endpoints: Endpoints | None = None,
 ) -> dict[str, int | str]:
     """`predict` with the model the bundle names, or another one; answers are kept in this folder's store.
@@ -181,6 +185,8 @@ def predict_bundle(
         target: output.
         model: a model to use instead of the bundle's.
         progress: told of every document, and of calls.
+        api_base: the address of the server, for a model of one's own.
+        api_key_env: the environment variable that holds its key.
         endpoints: where models come from; tests hand in scripted ones.
 
     Returns:
@@ -195,7 +201,7 @@ def predict_bundle(
 
     loaded = load(bundle)
     settings = dict(loaded.model)
-    config = _model_config(bundle, settings, model)
+    config = _model_config(bundle, settings, model, api_base, api_key_env)
     bounds = SchemaBounds(**settings["bounds"]) if config.is_local and settings.get("bounds") else None
     shown = progress or SilentProgress()
     store = AnswerStore(STORE)
@@ -213,16 +219,26 @@ def predict_bundle(
     return {**asdict(counts), "output": str(target), **failures}
 
 
-def _model_config(bundle: Path, settings: Mapping[str, Any], model: str | None) -> ModelConfig:
+def _model_config(
+    bundle: Path, settings: Mapping[str, Any], model: str | None, api_base: str | None, api_key_env: str | None
+) -> ModelConfig:
     if model is None and "model" not in settings:
         raise UsageError(f"{bundle} names no model; name one")
-    if model is None and settings.get("own_endpoint"):
+    if model is None and api_base is None and settings.get("own_endpoint"):
         raise UsageError(
             f"{bundle} was tuned with {settings['model']} on a server of your own, whose address a bundle does not "
-            "hold; name a model, or load the bundle in Python and pass lm="
+            "hold; give the address (--api-base) or another model (--model)"
         )
+    try:
+        named = ModelSpec.model_validate(
+            {"model": model or settings["model"], "api_base": api_base, "api_key_env": api_key_env}
+        )
+    except ValidationError as invalid:
+        raise UsageError("; ".join(error["msg"].replace("Value error, ", "") for error in invalid.errors())) from None
     return ModelConfig(
-        model=model or settings["model"],
+        model=named.model,
+        api_base=named.api_base,
+        api_key_env=named.api_key_env,
         temperature=settings.get("temperature") or 0.0,
         max_tokens=settings.get("max_tokens"),
     )

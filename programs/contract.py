@@ -191,14 +191,20 @@ def _schema(annotation: Any, field_name: str, name: str) -> Mapping[str, Any]:
         raise ProgramDeclarationError(f"{name}: the type of {field_name!r} has no JSON Schema: {error}") from error
 
 
+def forward_parameters(program: dspy.Module) -> list[inspect.Parameter]:
+    """The parameters of a program's `forward` that can be given by name."""
+    if not hasattr(type(program), "forward"):
+        return []
+    # Asking the module itself for `forward` makes dspy warn about calling it directly.
+    parameters = inspect.signature(object.__getattribute__(program, "forward")).parameters.values()
+    return [part for part in parameters if part.kind in (part.POSITIONAL_OR_KEYWORD, part.KEYWORD_ONLY)]
+
+
 def _inputs(program: dspy.Module, produced: list[tuple[str, Any]], name: str) -> tuple[str, ...]:
     declared = getattr(program, "input_fields", None)
     if declared is not None:
         return tuple(declared)
-    # Asking the module itself for `forward` makes dspy warn about calling it directly.
-    forward = object.__getattribute__(program, "forward") if hasattr(type(program), "forward") else None
-    parameters = inspect.signature(forward).parameters.values() if forward is not None else ()
-    named = [part for part in parameters if part.kind in (part.POSITIONAL_OR_KEYWORD, part.KEYWORD_ONLY)]
+    named = forward_parameters(program)
     needed = [part.name for part in named if part.default is part.empty] or [part.name for part in named]
     if needed:
         return tuple(needed)
