@@ -234,7 +234,9 @@ def _model_config(
             {"model": model or settings["model"], "api_base": api_base, "api_key_env": api_key_env}
         )
     except ValidationError as invalid:
-        raise UsageError("; ".join(error["msg"].replace("Value error, ", "") for error in invalid.errors())) from None
+        error = invalid.errors()[0]
+        field = "".join(f"{part} " for part in error["loc"])
+        raise UsageError(f"{field}{error['msg'].removeprefix('Value error, ')}") from None
     return ModelConfig(
         model=named.model,
         api_base=named.api_base,

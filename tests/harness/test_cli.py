@@ -62,7 +62,8 @@ class Engine:
         self.raises = None
         self.counts = {"total": 3, "answered": 2, "already_there": 0, "failed": 1}
         for module, functions in {
-            "harness.assembly": {"assemble": self.assemble, "listing": self.listing},
+            "harness.assembly": {"assemble": self.assemble},
+            "harness.listing": {"listing": self.listing},
             "harness.planning": {"plan": self.answers("plan", SimpleNamespace(to_document=lambda: PLAN))},
             "harness.experiment": {"run": self.answers("run", SimpleNamespace(to_document=lambda: RESULT))},
             "harness.measurement": {"evaluate_program": self.answers("evaluate", EVALUATION)},
@@ -92,8 +93,8 @@ class Engine:
     def listing(self, kind):
         return [(f"some {kind}", "a description")]
 
-    def predict(self, *arguments):
-        self.calls.append(("predict", arguments[:-1], {}))
+    def predict(self, *arguments, **server):
+        self.calls.append(("predict", arguments[:-1], server))
         return self.counts
 
     def serve(self, folder, host, port, *, say):
@@ -181,9 +182,11 @@ def test_export_says_where_and_how_to_use_it(engine, harness):
 
 
 def test_predict_says_what_became_of_the_documents(engine, harness):
-    code, out, _ = harness("predict", "b", "in.csv", "out.jsonl", "--model", "openai/m")
+    options = ("--model", "openai/m", "--api-base", "http://gpu:8000/v1", "--api-key-env", "MY_KEY")
+    code, out, _ = harness("predict", "b", "in.csv", "out.jsonl", *options)
     assert (code, out) == (0, "total: 3\nanswered: 2\nalready there: 0\nfailed: 1\n")
-    assert engine.calls == [("predict", (Path("b"), Path("in.csv"), Path("out.jsonl"), "openai/m"), {})]
+    server = {"api_base": "http://gpu:8000/v1", "api_key_env": "MY_KEY"}
+    assert engine.calls == [("predict", (Path("b"), Path("in.csv"), Path("out.jsonl"), "openai/m"), server)]
 
 
 def test_predict_fails_when_every_document_did(engine, harness):

@@ -335,3 +335,23 @@ def test_a_server_of_ones_own_is_not_mistaken_for_a_public_one(tmp_path, monkeyp
     make_bundle(tmp_path / "nameless", {"temperature": 0.0})
     with pytest.raises(UsageError, match="nameless names no model; name one"):
         predict_bundle(tmp_path / "nameless", ask(tmp_path, "a"), tmp_path / "out.jsonl")
+
+
+def test_a_server_of_ones_own_is_reached_by_its_address(tmp_path, monkeypatch):
+    from harness.models.loopback import LoopbackServer, answer
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MY_KEY", "sk-a-secret-of-mine")
+    make_bundle(tmp_path / "bundle", {"model": "openai/own", "max_tokens": 64, "own_endpoint": True})
+    target = tmp_path / "out.jsonl"
+    with LoopbackServer([answer('{"word": "w"}')]) as server:
+        told = predict_bundle(
+            tmp_path / "bundle", ask(tmp_path, "a"), target, api_base=server.api_base, api_key_env="MY_KEY"
+        )
+    assert told["answered"] == 1
+    assert len(server.requests) == 1
+    assert "sk-a-secret" not in "".join(
+        path.read_text(errors="replace") for path in tmp_path.rglob("*") if path.is_file()
+    )
+    with pytest.raises(UsageError, match="api_base"):
+        predict_bundle(tmp_path / "bundle", ask(tmp_path, "a"), tmp_path / "other.jsonl", api_base="not an address")
