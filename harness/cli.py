@@ -7,6 +7,7 @@ a mistake in a file are answered at once.
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -31,6 +32,10 @@ from harness.terminal import (
 
 _KEPT = "what is finished is kept; the same command continues"
 _KINDS = ("programs", "evaluators", "metrics", "optimizers", "models", "readers", "adapters")
+
+_NO_CALLS_HOME = {"MLFLOW_DISABLE_TELEMETRY": "true", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+"""MLflow reports usage and LiteLLM fetches a price table, both at import and both only told by the environment. The
+command owns its process, so it may say so here, before any thread starts; what the user has set is kept."""
 
 app = typer.Typer(
     help="Tune LM extraction programs with DSPy optimizers, and say with an interval whether they got better.",
@@ -259,6 +264,8 @@ def schema(
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit: 0 done, 1 failed, 2 wrong usage or file, 3 stopped by budget, 130 interrupted."""
+    for variable, value in _NO_CALLS_HOME.items():
+        os.environ.setdefault(variable, value)
     sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))
 
 

@@ -80,6 +80,8 @@ def run(
         tracked = _tracked_run(tracker, experiment, folder, fresh=force)
         folder.write_state("running", tracked.run_id)
         folder.write_json("splits.json", experiment.splits.to_document())
+        for split, size in experiment.splits.sizes.items():
+            tracked.dataset(f"{experiment.name} {split} ({size})", experiment.data_digest[:32], split)
         try:
             result = _measure_and_tune(experiment, session, folder, tracked.run_id, progress)
             _keep(experiment, folder, result, tracked)

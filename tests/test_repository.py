@@ -166,7 +166,9 @@ def test_environment_writes_are_found() -> None:
 
 
 def test_no_file_changes_the_environment_of_its_process() -> None:
-    writes = {name_of(path): list(environment_writes(tree_of(path))) for path in SOURCE_FILES}
+    # The command line owns its process and speaks to libraries that listen to nothing else; see `_NO_CALLS_HOME`.
+    files = [path for path in SOURCE_FILES if name_of(path) != "harness/cli.py"]
+    writes = {name_of(path): list(environment_writes(tree_of(path))) for path in files}
     assert {name: lines for name, lines in writes.items() if lines} == {}
 
 
