@@ -2,7 +2,7 @@
 
 >>> import harness
 >>> sorted(set(harness.__all__) - {"__version__"})
-['evaluate', 'export', 'load', 'load_experiment', 'predict', 'run']
+['evaluate', 'export', 'load', 'load_experiment', 'open_model', 'predict', 'run']
 
 Importing this package imports nothing heavy; each name is loaded when it is first used.
 """
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
     from harness.experiment import run
     from harness.exporting import export_run as export
     from harness.measurement import evaluate_program as evaluate
-    from harness.prediction import predict
+    from harness.prediction import open_model, predict
 
     __version__: str
 
-__all__ = ["__version__", "evaluate", "export", "load", "load_experiment", "predict", "run"]
+__all__ = ["__version__", "evaluate", "export", "load", "load_experiment", "open_model", "predict", "run"]
 
 _HOMES = {
     "evaluate": ("harness.measurement", "evaluate_program"),
     "export": ("harness.exporting", "export_run"),
     "load": ("harness.bundle", "load"),
     "load_experiment": ("harness.assembly", "load_experiment"),
+    "open_model": ("harness.prediction", "open_model"),
     "predict": ("harness.prediction", "predict"),
     "run": ("harness.experiment", "run"),
 }

@@ -14,8 +14,8 @@ from harness.references import is_reference, load_object
 from harness.spec import DataSpec, ExperimentSpec
 from programs.contract import OutputContract, RecordError
 
-_SHOWN = 3
-"""Misfits named in one note."""
+_SHOWN, _LONGEST = 3, 160
+"""Misfits named in one note, and characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _unfit_records(records: Sequence[Record], contract: OutputContract) -> list[
         try:
             contract.validate(record.expected)
         except RecordError as error:
-            unfit.append(f"{record.where}: {error}")
+            unfit.append(f"{record.where}: {_short(str(error))}")
     if not unfit:
         return []
     shown = "; ".join(unfit[:_SHOWN]) + ("; ..." if len(unfit) > _SHOWN else "")
@@ -108,11 +108,16 @@ def _unfit_records(records: Sequence[Record], contract: OutputContract) -> list[
     ]
 
 
+def _short(sentence: str) -> str:
+    """The sentence without the middle of a value that fills pages; its reason stands at the end."""
+    return sentence if len(sentence) <= _LONGEST else f"{sentence[: _LONGEST - 60]} ... {sentence[-50:]}"
+
+
 def first_misfit(records: Sequence[Record], contract: OutputContract) -> str:
     """Where and why the first record that does not fit the schema does not."""
     for record in records:
         try:
             contract.validate(record.expected)
         except RecordError as error:
-            return f"{record.where}: {error}"
+            return f"{record.where}: {_short(str(error))}"
     return "there are none"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,9 @@ from harness.errors import UsageError
 from harness.evaluation import failure_sentence
 from harness.models.config import ModelConfig
 from harness.models.ledger import Ledger
-from harness.models.roles import Endpoints, build_role_lm
+from harness.models.roles import Endpoints, RoleLM, build_role_lm
 from harness.models.schema_bounds import SchemaBounds
-from harness.models.store import AnswerStore
+from harness.models.store import STORE, AnswerStore
 from harness.prediction_output import PredictionOutput
 from harness.progress import Progress, SilentProgress
 from harness.spec import ModelSpec
@@ -196,37 +197,64 @@ def predict_bundle(
         UsageError: a bundle of a user's own program (load it in Python), a missing key or weights, a program that
             was tuned on a server whose address a bundle does not hold.
     """
-    # Here, because it brings everything a whole run needs, which `predict` from Python does not.
-    from harness.session import STORE
-
     loaded = load(bundle)
-    settings = dict(loaded.model)
-    config = _model_config(bundle, settings, model, api_base, api_key_env)
-    bounds = SchemaBounds(**settings["bounds"]) if config.is_local and settings.get("bounds") else None
     shown = progress or SilentProgress()
+    opened = open_model(loaded, model, api_base=api_base, api_key_env=api_key_env, progress=shown, endpoints=endpoints)
+    with opened as lm:
+        threads = lm.engine.provider.concurrency
+        counts = predict(loaded, source, target, lm=lm, progress=shown, threads=threads)
+    failures = {"failures": f"{target}.failures.jsonl"} if counts.failed else {}
+    return {**asdict(counts), "output": str(target), **failures}
+
+
+@contextmanager
+def open_model(
+    loaded: LoadedProgram,
+    model: str | None = None,
+    *,
+    api_base: str | None = None,
+    api_key_env: str | None = None,
+    progress: Progress | None = None,
+    endpoints: Endpoints | None = None,
+) -> Iterator[RoleLM]:
+    """The model a bundle was tuned with, or another one, for as long as the block lasts.
+
+    Answers are kept in this folder's store, `mlruns/answers.db`, so the same question is never paid twice.
+
+    Args:
+        loaded: what `harness.load` gave.
+        model: a model to use instead of the bundle's, as an experiment file names it.
+        api_base: the address of the server, for a model of one's own.
+        api_key_env: the environment variable that holds its key.
+        progress: shows calls and cost.
+        endpoints: where models come from; tests hand in scripted ones.
+
+    Raises:
+        UsageError: a missing key or weights, a bundle tuned on a server whose address it does not hold.
+    """
+    settings = dict(loaded.model)
+    config = _model_config(settings, model, api_base, api_key_env)
+    bounds = SchemaBounds(**settings["bounds"]) if config.is_local and settings.get("bounds") else None
     store = AnswerStore(STORE)
     try:
         with endpoints or Endpoints() as opened:
             ledger = Ledger()
             lm = build_role_lm("task", config, endpoints=opened, store=store, ledger=ledger, bounds=bounds)
-            shown.watch(ledger.usage)
-            engine: Any = lm.engine
-            threads = engine.provider.concurrency
-            counts = predict(loaded, source, target, lm=lm, progress=shown, threads=threads)
+            if progress is not None:
+                progress.watch(ledger.usage)
+            yield lm
     finally:
         store.close()
-    failures = {"failures": f"{target}.failures.jsonl"} if counts.failed else {}
-    return {**asdict(counts), "output": str(target), **failures}
 
 
 def _model_config(
-    bundle: Path, settings: Mapping[str, Any], model: str | None, api_base: str | None, api_key_env: str | None
+    settings: Mapping[str, Any], model: str | None, api_base: str | None, api_key_env: str | None
 ) -> ModelConfig:
     if model is None and "model" not in settings:
-        raise UsageError(f"{bundle} names no model; name one")
+        raise UsageError("the bundle names no model; name one")
     if model is None and api_base is None and settings.get("own_endpoint"):
         raise UsageError(
-            f"{bundle} was tuned with {settings['model']} on a server of your own, whose address a bundle does not "
+            f"the bundle was tuned with {settings['model']} on a server of your own, whose address a bundle does not "
             "hold; give the address (--api-base) or another model (--model)"
         )
     try:

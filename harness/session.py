@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from harness.assembly import Experiment
 from harness.evaluation import Measure, Runtime
 from harness.models.ledger import Ledger
 from harness.models.roles import Endpoints, RoleLM, build_role_lm
-from harness.models.store import AnswerStore
+from harness.models.store import STORE, AnswerStore
 from harness.progress import Progress
 from harness.scoring import Scoring
-
-STORE = Path("mlruns") / "answers.db"
 
 
 @dataclass(frozen=True, slots=True)

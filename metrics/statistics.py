@@ -114,8 +114,16 @@ def aggregate(
         n_scored=n_scored,
         n_total=len(values),
         lower_bound=total / len(values) if len(values) else 0.0,
-        interval=clusters.interval(confidence, seed, resamples),
+        interval=_within(values, clusters.interval(confidence, seed, resamples)),
     )
+
+
+def _within(values: Sequence[float | None], interval: tuple[float, float] | None) -> tuple[float, float] | None:
+    """A mean lies between its smallest and largest value; the resampling's rounding may leave that by 1e-13."""
+    if interval is None:
+        return None
+    scored = [value for value in values if value is not None and math.isfinite(value)]
+    return max(min(scored), interval[0]), min(max(scored), interval[1])
 
 
 def paired_difference(

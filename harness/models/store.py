@@ -15,6 +15,9 @@ from typing import Any
 from harness.errors import UsageError
 from harness.models.flight import SingleFlight
 
+STORE = Path("mlruns") / "answers.db"
+"""The store of a working folder."""
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, response TEXT NOT NULL, created REAL NOT NULL

@@ -333,7 +333,7 @@ def test_a_server_of_ones_own_is_not_mistaken_for_a_public_one(tmp_path, monkeyp
     with pytest.raises(UsageError, match="was tuned with openai/gpt-x on a server of your own"):
         predict_bundle(tmp_path / "bundle", ask(tmp_path, "a"), tmp_path / "out.jsonl")
     make_bundle(tmp_path / "nameless", {"temperature": 0.0})
-    with pytest.raises(UsageError, match="nameless names no model; name one"):
+    with pytest.raises(UsageError, match="the bundle names no model; name one"):
         predict_bundle(tmp_path / "nameless", ask(tmp_path, "a"), tmp_path / "out.jsonl")
 
 

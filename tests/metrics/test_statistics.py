@@ -258,3 +258,10 @@ def test_swapping_the_sides_turns_the_difference_round(first, second):
         assert there.mean == pytest.approx(-back.mean)
         assert (there.n_pairs, there.n_groups) == (back.n_pairs, back.n_groups)
         assert there.interval is None or there.interval[0] <= there.mean <= there.interval[1]
+
+
+def test_an_interval_of_scores_never_leaves_what_was_scored():
+    values = [0.1 + 0.7 / 3] * 29 + [1.0, None]
+    for seed in range(5):
+        low, high = aggregate(values, seed=seed).interval
+        assert min(values[:29]) <= low <= high <= 1.0
