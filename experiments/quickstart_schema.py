@@ -7,11 +7,10 @@ The descriptions of `Synthesis` go into the prompt of a very small model, so eac
   product or activates its precursors is ball milling, grinding before a furnace is solid-state.
 - precursors: every starting material that supplies an element of the target other than oxygen and hydrogen, as
   written, hydrate water included, without amounts. No solvents, fuels, chelators, pH agents, templates or gases.
-- temperature, temperature_unit: of the main heat treatment, which is the hottest step that is neither drying,
-  evaporation nor washing. The number as written; never converted. null for a range, for room temperature, and
-  when nothing is heated.
-- duration, duration_unit: how long that same step lasts; a number in words counts ("two hours" is 2, h).
-  null for "overnight", when no time is given, and when nothing is heated (a milling time is not a heating time).
+- temperature: of the main heat treatment, which is the hottest step that is neither drying, evaporation nor washing.
+  Number and unit as written; never converted. null for a range, for room temperature, and when nothing is heated.
+- duration: how long that same step lasts, as written, in digits or words ("2 h", "two hours"). null for "overnight",
+  when no time is given, and when nothing is heated (a milling time is not a heating time).
 """
 
 from typing import Literal
@@ -29,7 +28,5 @@ class Synthesis(BaseModel):
         description="how it is made"
     )
     precursors: list[str] = Field(description="starting materials, as written")
-    temperature: float | None = Field(description="hottest step, number only")
-    temperature_unit: Literal["C", "K"] | None = Field(description="unit of temperature")
-    duration: float | None = Field(description="time of the hottest step, number only")
-    duration_unit: Literal["h", "min", "days"] | None = Field(description="unit of duration")
+    temperature: str | None = Field(description="of the hottest step, with unit")
+    duration: str | None = Field(description="time of the hottest step, with unit")
