@@ -12,9 +12,11 @@ a score, so they must not be an Exception while DSPy is on the stack.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from enum import Enum
+
+from metrics.nearest import nearest
+
+__all__ = ["HarnessError", "ProgramFailure", "RunStopped", "StopReason", "UsageError", "nearest"]
 
 
 class HarnessError(Exception):
@@ -68,16 +70,3 @@ class RunStopped(BaseException):
     def exit_code(self) -> int:
         """The process exit code of this stop."""
         return _EXIT_CODES[self.reason]
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A half sentence naming the valid name closest to `name`, or listing the valid ones.
-
-    >>> nearest("optimiser", ["optimizer", "metric"])
-    "did you mean 'optimizer'?"
-    >>> nearest("zzz", ["b", "a"])
-    'known: a, b'
-    """
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)

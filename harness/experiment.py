@@ -148,9 +148,9 @@ def _measure_and_tune(
     experiment: Experiment, session: Session, folder: RunFolder, run_id: str, progress: Progress
 ) -> ExperimentResult:
     started = time.monotonic()
-    baseline = _on_test(experiment.program, "baseline", experiment, session, progress)
+    baseline = measure_on_test(experiment.program, "baseline", experiment, session, progress)
     compiled = _compile(experiment, session, folder, progress)
-    tuned = _on_test(compiled.program, "tuned", experiment, session, progress)
+    tuned = measure_on_test(compiled.program, "tuned", experiment, session, progress)
     seed = experiment.splits.seed
     delta, verdict = compare(baseline, tuned, seed=seed)
     notes = [*experiment.notes, *compiled.notes]
@@ -196,9 +196,10 @@ def mark_test_read(experiment: Experiment, session: Session, reader: str) -> int
     return session.store.times_read(split)
 
 
-def _on_test(
+def measure_on_test(
     program: dspy.Module, name: str, experiment: Experiment, session: Session, progress: Progress
 ) -> Evaluation:
+    """One program on the test split: baseline, tuned and `harness evaluate` all come through here."""
     return evaluate(
         program,
         experiment.examples["test"],

@@ -10,8 +10,7 @@ import dspy
 from harness.assembly import Experiment
 from harness.bundle import load
 from harness.errors import UsageError
-from harness.evaluation import evaluate
-from harness.experiment import fingerprint, mark_test_read, params
+from harness.experiment import fingerprint, mark_test_read, measure_on_test, params
 from harness.models.prompt import prompt_text
 from harness.models.roles import Endpoints
 from harness.progress import Progress, SilentProgress
@@ -49,16 +48,7 @@ def evaluate_program(
             experiment.name, f"evaluate {name}", params(experiment), {"kind": "evaluation"}
         )
         try:
-            evaluation = evaluate(
-                program,
-                experiment.examples["test"],
-                name=name,
-                split="test",
-                measure=session.measure,
-                runtime=session.runtime,
-                progress=progress or SilentProgress(),
-                seed=experiment.splits.seed,
-            )
+            evaluation = measure_on_test(program, name, experiment, session, progress or SilentProgress())
         except BaseException:
             tracked.finish("failed")
             raise

@@ -25,9 +25,6 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE TABLE IF NOT EXISTS failures (
     key TEXT NOT NULL, endpoint TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, created REAL NOT NULL
 );
-CREATE TABLE IF NOT EXISTS scores (
-    key TEXT PRIMARY KEY, score TEXT NOT NULL, created REAL NOT NULL
-) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS test_reads (
     split TEXT NOT NULL, fingerprint TEXT NOT NULL, created REAL NOT NULL, PRIMARY KEY (split, fingerprint)
 ) WITHOUT ROWID;
@@ -37,7 +34,7 @@ _ADVICE = "move it away to start with an empty one, or name another file"
 
 
 class AnswerStore:
-    """Complete answers by canonical request key, Scores by theirs, and how often a test split was read.
+    """Complete answers by canonical request key, and how often a test split was read.
 
     What is stored first stays: a second answer to the same key, from another process, is dropped, so that every
     replay tells the same story. Failures are kept for information and never served.
@@ -87,15 +84,6 @@ class AnswerStore:
         """Recorded failures, oldest first: request key, kind, text."""
         with self._connection() as db:
             return db.execute("SELECT key, kind, text FROM failures ORDER BY rowid").fetchall()
-
-    def get_score(self, key: str) -> Any | None:
-        """A stored Score, as JSON data."""
-        row = self._one("SELECT score FROM scores WHERE key = ?", (key,))
-        return json.loads(row[0]) if row else None
-
-    def put_score(self, key: str, score: Any) -> None:
-        """Keep a Score, given as JSON data."""
-        self._write("INSERT OR IGNORE INTO scores VALUES (?, ?, ?)", (key, json.dumps(score), time.time()))
 
     def mark_read(self, split: str, fingerprint: str) -> None:
         """Note that the experiment `fingerprint` read the test split; again is the same read."""

@@ -29,14 +29,6 @@ def test_the_first_answer_stays(store):
     assert store.get("k") == {"text": "first"}
 
 
-def test_scores_are_kept_apart_from_answers(store):
-    store.put("k", "e", {"text": "x"})
-    store.put_score("k", {"value": 0.0, "feedback": "n"})
-
-    assert store.get_score("k") == {"value": 0.0, "feedback": "n"}
-    assert store.get_score("other") is None
-
-
 def test_failures_are_recorded_in_order_and_never_served(store):
     store.put_failure("k", "e", "length", "cut at 512 \ud800")
     store.put_failure("k", "e", "empty", "nothing")
@@ -174,10 +166,9 @@ def test_a_file_locked_by_another_process_for_too_long(tmp_path):
 
 def test_the_file_holds_json_and_no_pickle(store, tmp_path: Path):
     store.put("k", "e", {"text": "plain"})
-    store.put_score("s", {"value": 1.0})
     store.close()
 
     with sqlite3.connect(tmp_path / "answers.db") as db:
-        stored = [row[0] for row in db.execute("SELECT response FROM answers UNION SELECT score FROM scores")]
+        stored = [row[0] for row in db.execute("SELECT response FROM answers")]
     db.close()
     assert [json.loads(text) for text in stored]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 from harness.results import AuditChange, Candidate, Evaluation, ExperimentResult, RoleUsage, Row
-from harness.tracking.store import default_location, prepare
 from harness.tracking.tracker import Tracker
 from metrics.score import Score
 from metrics.statistics import aggregate, paired_difference
@@ -26,30 +24,6 @@ BEFORE = (
 AFTER = BEFORE.replace("Answer briefly.", "Answer with the names as they are written in the text.") + (
     '\n\nexample\nuser: TiO2 was calcined at 500 °C.\nassistant: {"target_compound": "TiO2"}'
 )
-
-
-@pytest.fixture(autouse=True)
-def _no_telemetry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-
-
-@pytest.fixture(scope="session")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh SQLite store; migrating takes seconds, so tests copy it."""
-    location = default_location(tmp_path_factory.mktemp("migrated"))
-    prepare(location)
-    assert location.database_file is not None
-    return location.database_file
-
-
-@pytest.fixture
-def workplace(tmp_path: Path, migrated: Path) -> Path:
-    """A working folder with an empty store."""
-    database = tmp_path / "mlruns" / "mlflow.db"
-    database.parent.mkdir()
-    shutil.copy(migrated, database)
-    return tmp_path
 
 
 @pytest.fixture
