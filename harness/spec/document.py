@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError, nearest
-from harness.marked_yaml import KeyPath, parse_yaml
+from harness.spec.marked_yaml import KeyPath, parse_yaml
 
 _VARIABLE = re.compile(r"(\$?)\$\{([^}]*)\}")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from harness.errors import nearest
-from harness.marked_yaml import KeyPath
-from harness.spec_document import SpecDocument, dotted
+from harness.spec.document import SpecDocument, dotted
+from harness.spec.marked_yaml import KeyPath
 
 _SHOWN = 60
 """Values longer than this are not repeated in a sentence."""

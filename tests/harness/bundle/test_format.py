@@ -11,7 +11,7 @@ import dspy
 import pytest
 
 from harness import bundle
-from harness.bundle_folder import HASHES
+from harness.bundle.folder import HASHES
 from harness.errors import UsageError
 from harness.models.prompt import prompt_adapter, prompt_text
 from programs import SchemaExtraction, SynthesisExtraction, output_contract

@@ -12,7 +12,7 @@ import pytest
 from dspy import lm15
 
 from harness import bundle
-from harness.bundle_folder import HASHES
+from harness.bundle.folder import HASHES
 from harness.optimizers.nearest import NearestDemos
 from programs import SchemaExtraction, output_contract
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.documents import Document, read_documents
 from harness.errors import UsageError
+from harness.prediction.documents import Document, read_documents
 
 
 def write(path, text):

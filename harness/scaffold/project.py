@@ -24,7 +24,7 @@ def write_project(folder: Path) -> list[Path]:
     if taken:
         where = "this folder" if folder == Path() else str(folder)
         raise UsageError(f"{where} already holds {', '.join(taken)}; nothing was written, name another folder")
-    source = files("harness") / "scaffold_files"
+    source = files("harness.scaffold") / "files"
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

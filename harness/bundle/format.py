@@ -29,9 +29,9 @@ from typing import Any
 import dspy
 import pydantic
 
-from harness.bundle_folder import MANIFEST, read_folder, write_folder
-from harness.bundle_privacy import refuse_private, without_folders
-from harness.bundle_state import captured_state, first_difference, restored, unwrapped
+from harness.bundle.folder import MANIFEST, read_folder, write_folder
+from harness.bundle.privacy import refuse_private, without_folders
+from harness.bundle.state import captured_state, first_difference, restored, unwrapped
 from harness.errors import UsageError, nearest
 from harness.models.prompt import decoding_schema, prompt_adapter, prompt_text
 from programs import SchemaExtraction, SynthesisExtraction

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from harness import bundle
-from harness.bundle_folder import HASHES
+from harness.bundle.folder import HASHES
 from harness.errors import UsageError
 
 

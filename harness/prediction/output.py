@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from harness.documents import Document
 from harness.errors import UsageError
+from harness.prediction.documents import Document
 
 
 class PredictionOutput:

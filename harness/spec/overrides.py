@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import UsageError
-from harness.marked_yaml import KeyPath, parse_yaml
-from harness.spec_document import SpecDocument, dotted
+from harness.spec.document import SpecDocument, dotted
+from harness.spec.marked_yaml import KeyPath, parse_yaml
 
 _PART = re.compile(r'"([^"]*)"|([^."]+)')
 _KEY = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")

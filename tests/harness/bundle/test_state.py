@@ -8,7 +8,7 @@ import pydantic
 import pytest
 
 from harness import bundle
-from harness.bundle_state import first_difference
+from harness.bundle.state import first_difference
 from harness.errors import UsageError
 from programs import SchemaExtraction
 

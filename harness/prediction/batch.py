@@ -17,7 +17,6 @@ from jsonschema.exceptions import best_match
 from pydantic import ValidationError
 
 from harness.bundle import LoadedProgram, load
-from harness.documents import Document, read_documents
 from harness.errors import UsageError
 from harness.evaluation import failure_sentence
 from harness.models.config import ModelConfig
@@ -25,7 +24,8 @@ from harness.models.ledger import Ledger
 from harness.models.roles import Endpoints, RoleLM, build_role_lm
 from harness.models.schema_bounds import SchemaBounds
 from harness.models.store import STORE, AnswerStore
-from harness.prediction_output import PredictionOutput
+from harness.prediction.documents import Document, read_documents
+from harness.prediction.output import PredictionOutput
 from harness.progress import Progress, SilentProgress
 from harness.spec import ModelSpec
 from programs.contract import OutputContract, RecordError

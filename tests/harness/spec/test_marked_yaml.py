@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
-from harness.marked_yaml import parse_yaml
+from harness.spec.marked_yaml import parse_yaml
 
 
 @pytest.mark.parametrize(

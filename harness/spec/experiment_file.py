@@ -29,9 +29,9 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from harness.errors import UsageError, nearest
-from harness.overrides import ShortForms, apply_override
-from harness.spec_document import SpecDocument, read_document
-from harness.spec_problems import problems_of
+from harness.spec.document import SpecDocument, read_document
+from harness.spec.overrides import ShortForms, apply_override
+from harness.spec.problems import problems_of
 
 ROLES = ("task", "teacher", "prompt", "judge")
 """The roles a model can have in an experiment; only the task is required."""

@@ -3,9 +3,9 @@
 import pytest
 
 from harness.errors import UsageError
-from harness.marked_yaml import parse_yaml
-from harness.overrides import ShortForms, apply_override
-from harness.spec_document import SpecDocument
+from harness.spec.document import SpecDocument
+from harness.spec.marked_yaml import parse_yaml
+from harness.spec.overrides import ShortForms, apply_override
 
 FORMS = ShortForms(main_keys={("data",): "path", ("models", "*"): "model"}, named=("program", "metric", "optimizer"))
 

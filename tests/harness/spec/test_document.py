@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.spec import ModelSpec, load_spec
-from harness.spec_document import SpecDocument
+from harness.spec.document import SpecDocument
 
 LEAST = """program: {programs.schema:SchemaExtraction: {model: "schema.py:Invoice"}}
 data: invoices.csv
