@@ -6,6 +6,7 @@ Whatever is wrong with the file or the data is found here, before anything is sp
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,11 +22,12 @@ from harness.models.config import ModelConfig
 from harness.models.prompt import prompt_adapter
 from harness.models.schema_bounds import SchemaBounds, bounds_from_records
 from harness.optimizers.catalogue import Arguments, Optimizer, find_optimizer
+from harness.optimizers.nearest import can_show
 from harness.references import is_reference, load_object
 from harness.spec import ExperimentSpec, ModelSpec, Named, load_spec
 from metrics import RecordMetric
 from metrics.score import Metric
-from programs.contract import OutputContract, ProgramDeclarationError, output_contract
+from programs.contract import OutputContract, ProgramDeclarationError, output_contract, predictors_of
 
 PROGRAMS: Mapping[str, tuple[str, str]] = {
     "programs.schema:SchemaExtraction": ("schema", "text -> a record of your own pydantic class or JSON Schema"),
@@ -145,6 +147,14 @@ def assemble(spec: ExperimentSpec) -> Experiment:
             f"{spec.where('optimizer')}: {entry.name} shows labelled examples, but no training record fits the "
             f"schema ({first_misfit(data.splits.train, contract)}); use bootstrap_few_shot or complete the records"
         )
+    if entry.needs_labelled_demos and not any(
+        can_show(predictor, experiment.labelled[0].keys()) for _, predictor in predictors_of(built[0])
+    ):
+        raise UsageError(
+            f"{spec.where('optimizer')}: {entry.name} cannot show labelled examples to {spec.program.name}: none "
+            "of its predictors has only inputs that an example holds and the program's output; use bootstrap_few_shot, "
+            "which makes demonstrations for every predictor"
+        )
     return experiment
 
 
@@ -219,6 +229,10 @@ def build_program(named: Named, spec: ExperimentSpec) -> tuple[dspy.Module, dict
     if not (isinstance(program_class, type) and issubclass(program_class, dspy.Module)):
         raise UsageError(f"{where}: {named.name} is not a dspy.Module class")
     arguments = {key: _resolved(value, spec, f"{where}.{key}") for key, value in named.arguments.items()}
+    known = inspect.signature(program_class).parameters
+    for name in arguments:
+        if name not in known and not any(part.kind is part.VAR_KEYWORD for part in known.values()):
+            raise UsageError(f"{where}: {named.name} has no argument {name!r}; {nearest(name, known)}")
     try:
         return program_class(**arguments), {"class": path, "arguments": dict(named.arguments)}
     except (TypeError, ValueError) as error:
@@ -258,6 +272,7 @@ def build_metric(
         raise UsageError(f"{where}: {error}") from error
     if isinstance(metric, RecordMetric) and records:
         _check_paths(metric, records, where)
+        _check_evaluators(metric, records, where)
     return metric
 
 
@@ -298,6 +313,17 @@ def _contract(program: dspy.Module, spec: ExperimentSpec) -> OutputContract:
         return output_contract(program)
     except ProgramDeclarationError as error:
         raise UsageError(f"{spec.where('program')}: {error}") from error
+
+
+def _check_evaluators(metric: RecordMetric, records: Sequence[Record], where: str) -> None:
+    """Ask every evaluator once, so that a broken one is found now and not at the first answer that has its field."""
+    for record in records:
+        try:
+            metric.compare(record.expected, record.expected)
+        except Exception as error:
+            raise UsageError(
+                f"{where}: comparing the record of {record.where} with itself failed: {type(error).__name__}: {error}"
+            ) from error
 
 
 def _check_paths(metric: RecordMetric, records: Sequence[Record], where: str) -> None:

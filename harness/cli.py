@@ -86,9 +86,11 @@ def check(file: FileArgument, changes: SetOption = None, as_json: JsonOption = F
     spec = load_spec(file, changes or ())
     with stdout_kept_for_the_answer():
         from harness.assembly import assemble
-        from harness.planning import plan
+        from harness.planning import check_ready, plan
 
-        document = plan(assemble(spec)).to_document()
+        experiment = assemble(spec)
+        check_ready(experiment)
+        document = plan(experiment).to_document()
     if as_json:
         answer_json(document)
         return
@@ -192,6 +194,10 @@ def predict(
     model: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Another model than the bundle's.", show_default=False)
     ] = None,
+    program: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.py:CLASS", help="The class, for a program of your own.", show_default=False),
+    ] = None,
     api_base: Annotated[
         str | None, typer.Option(metavar="URL", help="Address of a server of your own.", show_default=False)
     ] = None,
@@ -210,6 +216,7 @@ def predict(
             Path(target),
             model,
             choose_progress(),
+            program=program,
             api_base=api_base,
             api_key_env=api_key_env,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.results import AuditChange, Evaluation, Verdict
-from metrics.statistics import PairedDifference, paired_difference
+from metrics.statistics import FEWEST_GROUPS, PairedDifference, paired_difference
 
 
 def compare(baseline: Evaluation, tuned: Evaluation, *, seed: int = 0) -> tuple[PairedDifference | None, Verdict]:
@@ -25,11 +25,6 @@ def compare(baseline: Evaluation, tuned: Evaluation, *, seed: int = 0) -> tuple[
         seed=seed,
     )
     return difference, verdict(difference)
-
-
-FEWEST_GROUPS = 6
-"""Independent examples below which no verdict is given. With five that all agree, chance alone does as well in one
-of 16 cases (sign test, two-sided: 2 * 0.5 ** 5), and a bootstrap of so few is far too sure of itself."""
 
 
 def verdict(difference: PairedDifference | None) -> Verdict:

@@ -12,11 +12,9 @@ a score, so they must not be an Exception while DSPy is on the stack.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from enum import Enum
-
-from metrics.nearest import nearest
-
-__all__ = ["HarnessError", "ProgramFailure", "RunStopped", "StopReason", "UsageError", "nearest"]
 
 
 class HarnessError(Exception):
@@ -70,3 +68,21 @@ class RunStopped(BaseException):
     def exit_code(self) -> int:
         """The process exit code of this stop."""
         return _EXIT_CODES[self.reason]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A half sentence naming the valid name closest to `name`, or listing the valid ones.
+
+    The same as `metrics.nearest`, which cannot be used here: this module is needed to say that a user's own
+    metrics.py stands in the way of the package.
+
+    >>> nearest("optimiser", ["optimizer", "metric"])
+    "did you mean 'optimizer'?"
+    >>> nearest("zzz", ["b", "a"])
+    'known: a, b'
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return "known: " + ", ".join(names) if names else "there are none"

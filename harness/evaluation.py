@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextvars
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -250,10 +252,7 @@ def _refuse_broken_program(bugs: Sequence[BaseException], rows: Sequence[Row], t
 
 
 def _last_frame(error: BaseException) -> str:
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    if frame is None:
-        return ""
-    code = frame.tb_frame.f_code
-    return f" (in {code.co_name}, {code.co_filename.rsplit('/', 1)[-1]} line {frame.tb_lineno})"
+    """The innermost line that is not a library's: where a user's program went wrong, not where dspy noticed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
+    return f" (in {own[-1].name}, {Path(own[-1].filename).name} line {own[-1].lineno})" if own else ""

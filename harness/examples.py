@@ -12,6 +12,7 @@ from harness.data import READERS, Reader, Record, Splits, check_leaks, labelled,
 from harness.errors import UsageError, nearest
 from harness.references import is_reference, load_object
 from harness.spec import DataSpec, ExperimentSpec
+from metrics.statistics import FEWEST_GROUPS
 from programs.contract import OutputContract, RecordError
 
 _SHOWN, _LONGEST = 3, 160
@@ -46,7 +47,13 @@ def load_examples(spec: ExperimentSpec, contract: OutputContract, notes: list[st
     sizes = spec.data.split
     splits = split(records, train=sizes.train, validation=sizes.validation, test=sizes.test, seed=sizes.seed)
     check_leaks(splits, contract.inputs)
-    notes += _unfit_records(records, contract)
+    notes += _unknown_fields(records, contract) + _unfit_records(records, contract)
+    units = {record.group or f"row {number}" for number, record in enumerate(splits.test)}
+    if len(units) < FEWEST_GROUPS:
+        notes.append(
+            f"{len(units)} independent test examples are too few for a verdict: even if all of them agreed, chance "
+            f"could explain it; at least {FEWEST_GROUPS} are needed"
+        )
     examples = {
         name: [_example(record, contract) for record in getattr(splits, name)]
         for name in ("train", "validation", "test")
@@ -89,6 +96,18 @@ def _example(record: Record, contract: OutputContract) -> dspy.Example:
     with contextlib.suppress(RecordError):  # counted and said by `_unfit_records`
         example[contract.field] = contract.validate(record.expected)
     return example.with_inputs(*values)
+
+
+def _unknown_fields(records: Sequence[Record], contract: OutputContract) -> list[str]:
+    """One sentence about expected fields the program's record does not have: a misspelt column costs every row."""
+    known = set(contract.schema.get("properties", ()))
+    if not known:
+        return []
+    found = {name for record in records if isinstance(record.expected, Mapping) for name in record.expected}
+    unknown = [f"{name} ({nearest(name, known)})" for name in sorted(found - known)[:_SHOWN]]
+    if not unknown:
+        return []
+    return [f"expected records hold fields that the program's record does not have: {', '.join(unknown)}"]
 
 
 def _unfit_records(records: Sequence[Record], contract: OutputContract) -> list[str]:

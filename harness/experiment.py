@@ -11,7 +11,8 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import time
-from dataclasses import asdict
+from collections import Counter
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import dspy
 
 from harness import bundle
 from harness.assembly import Experiment
-from harness.comparison import FEWEST_GROUPS, compare, compare_audits
+from harness.comparison import compare, compare_audits
 from harness.errors import RunStopped, StopReason, UsageError
 from harness.evaluation import evaluate
 from harness.models.prompt import prompt_text
@@ -75,7 +76,7 @@ def run(
         folder = RunFolder(experiment.name, fingerprint(experiment, session))
         finished = None if force else folder.result()
         if finished is not None:
-            return finished
+            return replace(finished, replayed=True)
         tracker = Tracker.open(Path())
         tracked = _tracked_run(tracker, experiment, folder, fresh=force)
         folder.write_state("running", tracked.run_id)
@@ -154,11 +155,10 @@ def _measure_and_tune(
     seed = experiment.splits.seed
     delta, verdict = compare(baseline, tuned, seed=seed)
     notes = [*experiment.notes, *compiled.notes]
-    if delta is not None and delta.n_groups < FEWEST_GROUPS:
-        notes.append(
-            f"{delta.n_groups} independent test examples are too few for a verdict: even if all of them agreed, chance "
-            f"could explain it; at least {FEWEST_GROUPS} are needed"
-        )
+    prompts = _prompts(experiment, compiled.program)
+    if all(before == after for before, after in prompts.values()):
+        notes.append("tuning changed no prompt: baseline and tuned are the same program")
+    notes += [note for evaluation in (baseline, tuned) for note in _failure_notes(evaluation)]
     changed = folder.changed_since_last()
     if changed:
         notes.append(f"changed since the last run of this experiment: {', '.join(changed)}")
@@ -172,7 +172,7 @@ def _measure_and_tune(
         audit=compare_audits(baseline, tuned, seed=seed),
         candidates=compiled.candidates,
         ledger=session.ledger.usage(),
-        prompts=_prompts(experiment, compiled.program),
+        prompts=prompts,
         params=params(experiment),
         split_sizes=experiment.splits.sizes,
         notes=notes,
@@ -250,6 +250,18 @@ def _export_bundles(
         )
 
 
+def _failure_notes(evaluation: Evaluation) -> list[str]:
+    """How many answers failed, and the commonest reason."""
+    failed = [row for row in evaluation.rows if row.failure == "program"]
+    if not failed:
+        return []
+    reason, times = Counter(row.error for row in failed).most_common(1)[0]
+    return [
+        f"{evaluation.name}: {len(failed)} of {len(evaluation.rows)} answers failed and score 0; "
+        f"{times} of them with: {reason}"
+    ]
+
+
 def model_settings(experiment: Experiment) -> dict[str, Any]:
     """What a bundle says of the task model: name and sampling, no endpoint and no key."""
     task = experiment.models["task"]
@@ -278,6 +290,9 @@ def params(experiment: Experiment) -> dict[str, str]:
         "adapter": experiment.adapter,
         "metric": f"{experiment.metric.name}@{experiment.metric.version}",
         **{f"models.{role}": config.model for role, config in experiment.models.items()},
+        **{f"models.{role}.max_tokens": str(config.output_limit) for role, config in experiment.models.items()},
+        **{f"models.{role}.temperature": str(config.temperature) for role, config in experiment.models.items()},
+        "data.file": Path(experiment.spec.data.path).name,
         **{f"split.{name}": str(size) for name, size in experiment.splits.sizes.items()},
         "seed": str(experiment.splits.seed),
         "data": experiment.data_digest[:12],

@@ -7,7 +7,7 @@ from typing import Any
 
 import dspy
 
-from harness.assembly import Experiment
+from harness.assembly import PROGRAMS, Experiment
 from harness.bundle import load
 from harness.errors import UsageError
 from harness.experiment import fingerprint, mark_test_read, measure_on_test, params
@@ -79,7 +79,8 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _load(folder: Path, experiment: Experiment) -> dspy.Module:
-    loaded = load(folder)
+    own = experiment.program_reference["class"] not in PROGRAMS
+    loaded = load(folder, program=type(experiment.program) if own else None)
     if loaded.contract.field != experiment.contract.field or loaded.contract.schema != experiment.contract.schema:
         raise UsageError(
             f"the bundle {folder} puts out another record than the program of {experiment.spec.path}; "

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.assembly import Experiment
 from harness.errors import UsageError
+from harness.models.roles import Endpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,18 @@ def optimizer_calls(experiment: Experiment) -> tuple[int, int]:
     """Program runs the optimizer may ask for, by the task's and by the teacher's model."""
     train = experiment.labelled or experiment.examples["train"]
     return experiment.optimizer.calls(experiment.arguments, len(train), len(experiment.examples["validation"]))
+
+
+def check_ready(experiment: Experiment) -> None:
+    """Everything a run would need before its first call: weights, keys, a budget that pays for a verdict.
+
+    Raises:
+        UsageError: what is missing.
+    """
+    check_budget(experiment)
+    with Endpoints() as endpoints:
+        for role, config in experiment.models.items():
+            endpoints.find(role, config, base_dir=experiment.spec.folder)
 
 
 def check_budget(experiment: Experiment) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from metrics.score import Score
-from metrics.statistics import Aggregate, PairedDifference
+from metrics.statistics import FEWEST_GROUPS, Aggregate, PairedDifference
 
 FailureKind = Literal["program", "judge"]
 Verdict = Literal["improved", "no detectable change", "worse", "not comparable"]
@@ -107,6 +107,7 @@ class ExperimentResult:
         test_reads: how often this test split has been read, this run included.
         folder: the run's folder, relative to the working folder; holds result.json, report.html, splits.json.
         bundle: the exported program's folder, relative to the working folder.
+        replayed: True when this is the result of an earlier run of the same experiment, read back.
     """
 
     run_id: str
@@ -127,6 +128,12 @@ class ExperimentResult:
     seconds: float
     folder: str
     bundle: str
+    replayed: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Why the verdict is what it is."""
+        return verdict_reason(self.verdict, self.delta)
 
     def to_document(self) -> dict[str, Any]:
         """The one JSON document of `harness run --json`; all scores in 0..1, intervals are 95%."""
@@ -134,6 +141,7 @@ class ExperimentResult:
             "run_id": self.run_id,
             "experiment": self.experiment,
             "verdict": self.verdict,
+            "reason": self.reason,
             "baseline": aggregate_document(self.baseline.total),
             "tuned": aggregate_document(self.tuned.total),
             "delta": difference_document(self.delta),
@@ -153,7 +161,28 @@ class ExperimentResult:
             "fingerprint": self.fingerprint,
             "seconds": round(self.seconds, 1),
             "notes": list(self.notes),
+            "replayed": self.replayed,
         }
+
+
+def verdict_reason(verdict: Verdict, delta: PairedDifference | None) -> str:
+    """Why a verdict is what it is, in half a sentence; the same on the terminal, in JSON and in the report.
+
+    >>> verdict_reason("no detectable change", PairedDifference(0.3, (0.1, 0.5), None, 4, 4))
+    '4 independent test examples are too few for a verdict: at least 6 are needed'
+    """
+    if delta is None:
+        return "no example was scored for both programs"
+    if delta.interval is None:
+        return "too few independent examples were scored for an interval"
+    if delta.n_groups < FEWEST_GROUPS:
+        return (
+            f"{delta.n_groups} independent test examples are too few for a verdict: at least {FEWEST_GROUPS} are needed"
+        )
+    return {
+        "improved": "the whole 95% interval of the difference lies above zero",
+        "worse": "the whole 95% interval of the difference lies below zero",
+    }.get(verdict, "the 95% interval of the difference includes zero")
 
 
 def aggregate_document(total: Aggregate) -> dict[str, Any]:

@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 Document = Mapping[str, Any]
 
-_VERDICTS = {
-    "improved": ("green", "the whole interval of the difference lies above zero"),
-    "worse": ("red", "the whole interval of the difference lies below zero"),
-    "no detectable change": ("yellow", "the interval of the difference includes zero"),
-    "not comparable": ("red", "no example was scored for both programs"),
-}
+_COLOURS = {"improved": "green", "worse": "red", "no detectable change": "yellow", "not comparable": "red"}
 
 
 def run_summary(document: Document) -> list[RenderableType]:
@@ -47,7 +42,8 @@ def plan_summary(document: Document) -> list[RenderableType]:
         table.add_row(f"{role} model", _clean(model))
     for role, calls in document["planned_calls"].items():
         table.add_row(f"{role} calls", f"at most {calls}; answers already in the store are not asked again")
-    return [f"{_clean(document['experiment'])}: nothing wrong", table, *_notes(document["notes"])]
+    outcome = "this can run" if document["notes"] else "nothing wrong"
+    return [f"{_clean(document['experiment'])}: {outcome}", table, *_notes(document["notes"])]
 
 
 def evaluation_summary(document: Document) -> list[RenderableType]:
@@ -84,11 +80,10 @@ def counts_summary(document: Document) -> list[str]:
 def _verdict(document: Document) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    colour, reason = _VERDICTS[document["verdict"]]
-    delta = document["delta"]
-    if delta is not None and delta["interval"] is None:
-        reason = "too few independent examples were scored for an interval"
-    yield Text(f"{_clean(document['experiment'])}: {document['verdict']} ({reason})", style=f"bold {colour}")
+    if document["replayed"]:
+        yield "Nothing that could change the result has changed: this is the earlier result. --force measures anew."
+    told = f"{_clean(document['experiment'])}: {document['verdict']} ({document['reason']})"
+    yield Text(told, style=f"bold {_COLOURS[document['verdict']]}")
 
 
 def _scores(document: Document) -> Table:

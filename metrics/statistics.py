@@ -33,6 +33,10 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+FEWEST_GROUPS = 6
+"""Independent examples below which no difference can be shown. With five that all agree, chance alone does as well in
+one of 16 cases (sign test, two-sided: 2 * 0.5 ** 5), and a bootstrap of so few is far too sure of itself."""
+
 _RESAMPLES = 10_000
 _SAME = 1e-12
 """Group means that differ by less than this are the same number, apart from rounding."""
@@ -68,7 +72,8 @@ class PairedDifference:
         mean: positive when `after` is higher.
         interval: confidence interval of `mean`, or None with fewer than two groups.
         smallest_detectable: the true difference that a test of this size finds with the asked power; None with
-            fewer than two groups, and when all pairs differ by the same amount, which says nothing about noise.
+            fewer than `FEWEST_GROUPS` groups, which can find none, and when all pairs differ by the same amount,
+            which says nothing about noise.
         n_pairs: examples scored on both sides.
         n_groups: independent units among them.
     """
@@ -215,7 +220,7 @@ class _Clusters:
 
     def detectable(self, confidence: float, power: float) -> float | None:
         n_groups = len(self.sums)
-        if n_groups < 2 or self.are_all_alike:
+        if n_groups < FEWEST_GROUPS or self.are_all_alike:
             return None
         residuals = self.sums - self.mean * self.counts
         error = math.sqrt(n_groups / (n_groups - 1) * float(residuals @ residuals)) / float(self.counts.sum())

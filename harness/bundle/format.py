@@ -340,7 +340,7 @@ def _instance(folder: Path, manifest: _Manifest, program: Any) -> dspy.Module:
     if program is None:
         if name not in _OWN:
             call = f"load({str(folder)!r}, program={name.rsplit(':')[-1]})"
-            raise UsageError(f"{folder} holds a program of your own, {name}: call {call}")
+            raise UsageError(f"{folder} holds a program of your own, {name}: call {call}, or give --program")
         return _own_program(name, arguments, str(folder))
     if isinstance(program, dspy.Module):
         return program.deepcopy()

@@ -173,6 +173,10 @@ class RoleEngine:
         if stored is not None:
             self._has_answered = True
             return _Answer(response_from_dict(stored), paid=False)
+        cut = self._store.cut_answer(key)
+        if cut is not None:
+            self._ledger.cached(self.role)
+            raise ProgramFailure(cut)
         response = self._send_until_answered(key, request)
         self._refuse_incomplete(key, request, response)
         self._has_answered = True

@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE TABLE IF NOT EXISTS failures (
     key TEXT NOT NULL, endpoint TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, created REAL NOT NULL
 );
+CREATE INDEX IF NOT EXISTS failures_by_key ON failures (key);
 CREATE TABLE IF NOT EXISTS test_reads (
     split TEXT NOT NULL, fingerprint TEXT NOT NULL, created REAL NOT NULL, PRIMARY KEY (split, fingerprint)
 ) WITHOUT ROWID;
@@ -79,6 +80,14 @@ class AnswerStore:
     def put_failure(self, key: str, endpoint: str, kind: str, text: str) -> None:
         """Record why a request got no usable answer. Never served."""
         self._write("INSERT INTO failures VALUES (?, ?, ?, ?, ?)", (key, endpoint, kind, _encodable(text), time.time()))
+
+    def cut_answer(self, key: str) -> str | None:
+        """Why the answer to this very request, output limit included, was cut; None when it was not.
+
+        A cut answer is never served as an answer, but asking for it again would only pay for the same cut.
+        """
+        row = self._one("SELECT text FROM failures WHERE key = ? AND kind = 'length' LIMIT 1", (key,))
+        return row[0] if row else None
 
     def failures(self) -> list[tuple[str, str, str]]:
         """Recorded failures, oldest first: request key, kind, text."""

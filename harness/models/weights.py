@@ -79,7 +79,7 @@ def locate(model: str, base_dir: Path | None = None) -> Weights:
     if name.endswith(".gguf"):
         return _own_file(model, (base_dir or Path()) / name)
     if name not in KNOWN:
-        raise UsageError(f"no local model {name!r}: {nearest(name, KNOWN)}, or local/PATH.gguf for a file of your own")
+        raise UsageError(f"no local model {name!r}: {nearest(name, KNOWN)} (local/PATH.gguf names a file of your own)")
     known = KNOWN[name]
     path = _in_package(known) or _on_hub(model, known)
     return Weights(path, _verified(known, path))

@@ -59,10 +59,16 @@ class AsBootstrap(MetricAdapter):
     def __init__(self, scoring: Scoring, threshold: float, told: Callable[[], None] = lambda: None) -> None:
         super().__init__(scoring, told)
         self._threshold = threshold
+        self.tried = 0
+        self.reached = 0
 
     def __call__(self, example: Any, prediction: Any, trace: Any = None) -> bool | float:
         score = self._scoring.score(example, prediction)
         value = self.value(example, prediction)
         if trace is None:
             return value
-        return score.value is not None and score.value >= self._threshold
+        reached = score.value is not None and score.value >= self._threshold
+        with self._lock:
+            self.tried += 1
+            self.reached += reached
+        return reached

@@ -96,6 +96,8 @@ def _notes(job: Job, metric: AsBootstrap) -> list[str]:
     notes = []
     if metric.unscored:
         notes.append(f"{metric.unscored} of {metric.calls} metric calls while tuning gave no score and counted as 0")
+    if metric.tried:
+        notes.append(f"{metric.reached} of {metric.tried} answers on training examples reached metric_threshold")
     if not job.labelled:
         notes.append("no training record fits the schema, so labelled demos are off")
     return notes

@@ -7,7 +7,7 @@ examples and k. Similarity is the cosine of TF-IDF weighted character n-grams of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import dspy
@@ -72,12 +72,10 @@ class NearestDemos(dspy.Module):
         program = self.program.deepcopy()
         demos = self.nearest(inputs)
         for _, predictor in predictors_of(program):
-            fields = predictor.signature.fields
-            # A labelled example is a demo only for a predictor whose every field it holds.
             predictor.demos = [
-                dspy.Example({name: demo[name] for name in fields})
+                dspy.Example({name: demo[name] for name in predictor.signature.fields if name in demo})
                 for demo in demos
-                if all(name in demo for name in fields)
+                if can_show(predictor, demo)
             ]
         return program
 
@@ -93,3 +91,14 @@ class NearestDemos(dspy.Module):
     def load_bundle(cls, program: dspy.Module, state: Mapping[str, Any]) -> NearestDemos:
         """The module `dump_bundle` described, around `program`."""
         return cls(program, state["demos"], state["k"], state["inputs"])
+
+
+def can_show(predictor: Any, demo: Collection[str]) -> bool:
+    """A labelled example (its field names) is a demo for a predictor whose every input and some output it holds.
+
+    Outputs it lacks, such as the reasoning of a ChainOfThought, are left out of the prompt.
+    """
+    signature = predictor.signature
+    return all(name in demo for name in signature.input_fields) and any(
+        name in demo for name in signature.output_fields
+    )

@@ -33,7 +33,8 @@ def nearest_demos(job: Job, args: Any) -> Compiled:
         candidates.append(Candidate(f"k={k}", score, evaluation.total.n_total, f"{k} nearest labelled examples"))
         if score > best_score:
             best_k, best_score = k, score
-    return Compiled(NearestDemos(job.program, pool, best_k, job.measure.contract.inputs), candidates)
+    note = "nearest_demos chooses the demonstrations for each question; prompts are shown for one test example"
+    return Compiled(NearestDemos(job.program, pool, best_k, job.measure.contract.inputs), candidates, [note])
 
 
 def _demo(example: Any, job: Job) -> dict[str, Any]:

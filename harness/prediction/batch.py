@@ -27,6 +27,7 @@ from harness.models.store import STORE, AnswerStore
 from harness.prediction.documents import Document, read_documents
 from harness.prediction.output import PredictionOutput
 from harness.progress import Progress, SilentProgress
+from harness.references import load_object
 from harness.spec import ModelSpec
 from programs.contract import OutputContract, RecordError
 from programs.json_schema import dotted, short
@@ -174,6 +175,7 @@ def predict_bundle(
     model: str | None = None,
     progress: Progress | None = None,
     *,
+    program: str | None = None,
     api_base: str | None = None,
     api_key_env: str | None = None,
     endpoints: Endpoints | None = None,
@@ -186,6 +188,7 @@ def predict_bundle(
         target: output.
         model: a model to use instead of the bundle's.
         progress: told of every document, and of calls.
+        program: `my_program.py:MyProgram`, for a bundle of a program of one's own.
         api_base: the address of the server, for a model of one's own.
         api_key_env: the environment variable that holds its key.
         endpoints: where models come from; tests hand in scripted ones.
@@ -194,10 +197,10 @@ def predict_bundle(
         The counts, and where the output and the failures are.
 
     Raises:
-        UsageError: a bundle of a user's own program (load it in Python), a missing key or weights, a program that
+        UsageError: a bundle of a user's own program without `program`, a missing key or weights, a program that
             was tuned on a server whose address a bundle does not hold.
     """
-    loaded = load(bundle)
+    loaded = load(bundle, program=load_object(program, Path()) if program is not None else None)
     shown = progress or SilentProgress()
     opened = open_model(loaded, model, api_base=api_base, api_key_env=api_key_env, progress=shown, endpoints=endpoints)
     with opened as lm:

@@ -7,18 +7,12 @@ from collections.abc import Sequence
 from harness.results import ExperimentResult
 from metrics.statistics import Aggregate, PairedDifference
 
-_MEANING = {
-    "improved": "Improved: the whole 95% interval lies above zero.",
-    "worse": "Worse: the whole 95% interval lies below zero.",
-    "no detectable change": "No detectable change: the 95% interval includes zero.",
-}
-
 
 def verdict_sentence(result: ExperimentResult) -> str:
     """The outcome in plain words, scores first, what they mean last.
 
     For example "Tuned scores 0.73, baseline 0.45: +0.28 [0.21, 0.35] on 30 held-out examples. Improved: the whole
-    95% interval lies above zero."
+    95% interval of the difference lies above zero."
     """
     scores = f"Tuned scores {score(result.tuned.total.score)}, baseline {score(result.baseline.total.score)}"
     delta = result.delta
@@ -29,7 +23,7 @@ def verdict_sentence(result: ExperimentResult) -> str:
         where += f" from {counted(delta.n_groups, 'group')}"
     if delta.interval is None:
         return f"{scores}: {difference(delta)} {where}. That is too few independent examples to compare them."
-    return f"{scores}: {difference(delta)} {where}. {_MEANING[result.verdict]}"
+    return f"{scores}: {difference(delta)} {where}. {result.verdict.capitalize()}: {result.reason}."
 
 
 def power_sentence(delta: PairedDifference | None) -> str:

@@ -64,7 +64,10 @@ class Engine:
         for module, functions in {
             "harness.assembly": {"assemble": self.assemble},
             "harness.listing": {"listing": self.listing},
-            "harness.planning": {"plan": self.answers("plan", SimpleNamespace(to_document=lambda: PLAN))},
+            "harness.planning": {
+                "plan": self.answers("plan", SimpleNamespace(to_document=lambda: PLAN)),
+                "check_ready": lambda experiment: None,
+            },
             "harness.experiment": {"run": self.answers("run", SimpleNamespace(to_document=lambda: RESULT))},
             "harness.measurement": {"evaluate_program": self.answers("evaluate", EVALUATION)},
             "harness.exporting": {"export_run": self.answers("export", Path("somewhere"))},
@@ -185,7 +188,7 @@ def test_predict_says_what_became_of_the_documents(engine, harness):
     options = ("--model", "openai/m", "--api-base", "http://gpu:8000/v1", "--api-key-env", "MY_KEY")
     code, out, _ = harness("predict", "b", "in.csv", "out.jsonl", *options)
     assert (code, out) == (0, "total: 3\nanswered: 2\nalready there: 0\nfailed: 1\n")
-    server = {"api_base": "http://gpu:8000/v1", "api_key_env": "MY_KEY"}
+    server = {"program": None, "api_base": "http://gpu:8000/v1", "api_key_env": "MY_KEY"}
     assert engine.calls == [("predict", (Path("b"), Path("in.csv"), Path("out.jsonl"), "openai/m"), server)]
 
 
