@@ -30,6 +30,8 @@ RESULT = {
     "report": "mlruns/r.html",
     "test_reads": 1,
     "notes": [],
+    "reason": "no example was scored for both programs",
+    "replayed": False,
 }
 PLAN = {
     "experiment": "x",

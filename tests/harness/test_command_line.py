@@ -72,7 +72,7 @@ def test_one_document_on_stdout_and_nothing_else(project):
         assert document["tuned"]["score"] == 1.0
         assert "sk-a-secret" not in done.stdout + done.stderr
         again = harness(project, server)
-        assert json.loads(again.stdout) == document
+        assert json.loads(again.stdout) == {**document, "replayed": True}
         assert len(server.requests) == CALLS
 
 

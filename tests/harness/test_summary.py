@@ -55,6 +55,8 @@ def result(**changes):
         "fingerprint": "f" * 64,
         "seconds": 12.5,
         "notes": [],
+        "reason": "the whole 95% interval of the difference lies above zero",
+        "replayed": False,
         **changes,
     }
 
@@ -76,7 +78,7 @@ def rows(text):
 def test_a_run_shows_verdict_scores_costs_and_what_to_do_next():
     text = shown(run_summary(result(notes=["models.judge is declared, but nothing calls it"])))
     lines = rows(text)
-    assert text.startswith("invoices: improved (the whole interval of the difference lies above zero)")
+    assert text.startswith("invoices: improved (the whole 95% interval of the difference lies above zero)")
     assert ["baseline", "0.500", "[0.400,", "0.600]", "30/30"] in lines
     assert ["tuned", "0.700", "[0.620,", "0.780]", "30/30"] in lines
     assert ["difference", "+0.200", "[+0.100,", "+0.300]", "30", "pairs"] in lines
@@ -91,16 +93,21 @@ def test_a_run_shows_verdict_scores_costs_and_what_to_do_next():
     assert "has been read" not in text
 
 
+def test_an_earlier_result_is_called_one():
+    assert shown(run_summary(result(replayed=True))).startswith("Nothing that could change the result has changed")
+    assert "earlier result" not in shown(run_summary(result()))
+
+
 @pytest.mark.parametrize(
     ("verdict", "reason"),
     [
-        ("no detectable change", "the interval of the difference includes zero"),
-        ("worse", "the whole interval of the difference lies below zero"),
+        ("no detectable change", "the 95% interval of the difference includes zero"),
+        ("worse", "the whole 95% interval of the difference lies below zero"),
         ("not comparable", "no example was scored for both programs"),
     ],
 )
 def test_without_a_gain_the_way_back_is_shown(verdict, reason):
-    text = shown(run_summary(result(verdict=verdict)))
+    text = shown(run_summary(result(verdict=verdict, reason=reason)))
     assert text.startswith(f"invoices: {verdict} ({reason})")
     assert "harness export abc123 DIR --candidate baseline" in text
 
@@ -115,8 +122,9 @@ def test_nothing_comparable_has_dashes_not_numbers():
 
 def test_too_few_examples_for_an_interval_are_said():
     delta = difference(interval=None, smallest_detectable=None, n_pairs=1, n_groups=1)
-    text = shown(run_summary(result(verdict="no detectable change", delta=delta)))
-    assert "(too few independent examples were scored for an interval)" in text
+    reason = "too few independent examples were scored for an interval"
+    text = shown(run_summary(result(verdict="no detectable change", reason=reason, delta=delta)))
+    assert f"({reason})" in text
     assert ["difference", "+0.200", "-", "1", "pairs"] in rows(text)
 
 
@@ -174,7 +182,7 @@ def test_a_plan_shows_splits_roles_arguments_and_calls():
         "notes": ["one record does not fit"],
     }
     text = shown(plan_summary(document))
-    assert text.startswith("invoices: nothing wrong\n")
+    assert text.startswith("invoices: this can run\n")
     for words in (
         "train 4, validation 2, test 4",
         "bootstrap_few_shot max_rounds=1, metric_threshold=0.8",

@@ -151,8 +151,8 @@ def test_nothing_paired_is_none():
 
 
 def test_smallest_detectable_by_hand():
-    before, after = [0.0, 0.0, 0.0, 0.0], [0.1, 0.3, 0.2, 0.6]
-    error = np.std(after, ddof=1) / 2
+    before, after = [0.0] * 9, [0.1, 0.3, 0.2, 0.6, 0.0, 0.2, 0.9, 0.4, 0.5]
+    error = np.std(after, ddof=1) / 3
     normal = NormalDist()
 
     result = paired_difference(before, after, confidence=0.9, power=0.7)
@@ -160,12 +160,18 @@ def test_smallest_detectable_by_hand():
     assert result.smallest_detectable == pytest.approx((normal.inv_cdf(0.95) + normal.inv_cdf(0.7)) * error)
 
 
-def test_smallest_detectable_of_two_groups_by_hand():
-    """Groups of 1 and 3 pairs: s = (0.4, 0.3), n = (1, 3), mean 0.175, residuals 0.225 and -0.225."""
-    result = paired_difference([0.0] * 4, [0.4, 0.1, 0.2, 0.0], groups=["a", "b", "b", "b"])
+def test_smallest_detectable_of_groups_by_hand():
+    """Six groups, the first of three pairs: s = (0.3, 0.4, 0, 0.4, 0, 0.4), n = (3, 1, 1, 1, 1, 1), mean 0.1875."""
+    after, groups = [0.1, 0.2, 0.0, 0.4, 0.0, 0.4, 0.0, 0.4], ["a", "a", "a", "b", "c", "d", "e", "f"]
+    result = paired_difference([0.0] * 8, after, groups=groups)
 
-    error = math.sqrt(2 * 2 * 0.225**2) / 4
+    residuals = [0.3 - 3 * 0.1875, *(value - 0.1875 for value in (0.4, 0.0, 0.4, 0.0, 0.4))]
+    error = math.sqrt(6 / 5 * sum(residual**2 for residual in residuals)) / 8
     assert result.smallest_detectable == pytest.approx(2.8016 * error, rel=1e-4)
+
+
+def test_a_test_of_five_can_detect_nothing():
+    assert paired_difference([0.0] * 5, [0.1, 0.3, 0.2, 0.6, 0.9]).smallest_detectable is None
 
 
 def test_a_test_finds_the_smallest_detectable_difference_about_as_often_as_promised():

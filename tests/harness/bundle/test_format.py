@@ -216,7 +216,9 @@ def test_a_users_own_program_is_loaded_with_its_class_or_an_instance(kit, tmp_pa
         assert loaded(lm=lm, text="t", more=1).label == "x"
         assert len(loaded.program.steps[0].predict.demos) == 2
     assert bundle.load(tmp_path / "b", program=kit.Mine).program.hint == ["hint.txt", "b"]
-    with pytest.raises(UsageError, match=r"a program of your own, mine.py:Mine: call load\('.*', program=Mine\)$"):
+    with pytest.raises(
+        UsageError, match=r"a program of your own, mine.py:Mine: call load\('.*', program=Mine\), or give --program$"
+    ):
         bundle.load(tmp_path / "b")
 
 

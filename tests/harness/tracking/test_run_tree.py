@@ -82,7 +82,7 @@ def test_the_numbers(tracker: Tracker, workplace: Path, make_result: Make) -> No
     assert result.delta is not None
     assert parent["delta/mean"] == pytest.approx(result.delta.mean, abs=1e-6)
     assert parent["delta/low"] < parent["delta/mean"] < parent["delta/high"]
-    assert parent["delta/smallest_detectable"] > 0
+    assert "delta/smallest_detectable" not in parent, "so few papers can show no difference"
     assert parent["test/field/steps.conditions.temperature"] == tuned["test/field/steps.conditions.temperature"]
     assert parent["audit/grounded"] == tuned["audit/grounded"]
     assert parent["audit/grounded_baseline"] == baseline["audit/grounded"]

@@ -23,21 +23,23 @@ def test_improved(make_result: Make) -> None:
     delta = PairedDifference(0.28, (0.21, 0.35), 0.1, 30, 30)
     assert sentence(make_result, delta, "improved") == (
         "Tuned scores 0.73, baseline 0.45: +0.28 [0.21, 0.35] on 30 held-out examples. "
-        "Improved: the whole 95% interval lies above zero."
+        "Improved: the whole 95% interval of the difference lies above zero."
     )
 
 
 def test_groups_are_named_where_they_matter(make_result: Make) -> None:
-    delta = PairedDifference(-0.28, (-0.35, -0.21), 0.1, 30, 1)
+    delta = PairedDifference(-0.28, (-0.35, -0.21), 0.1, 30, 7)
     assert sentence(make_result, delta, "worse").endswith(
-        "-0.28 [-0.35, -0.21] on 30 held-out examples from 1 group. Worse: the whole 95% interval lies below zero."
+        "-0.28 [-0.35, -0.21] on 30 held-out examples from 7 groups. "
+        "Worse: the whole 95% interval of the difference lies below zero."
     )
 
 
 def test_no_detectable_change(make_result: Make) -> None:
     delta = PairedDifference(0.004, (-0.05, 0.06), 0.1, 30, 30)
     assert sentence(make_result, delta, "no detectable change").endswith(
-        "+0.004 [-0.050, 0.060] on 30 held-out examples. No detectable change: the 95% interval includes zero."
+        "+0.004 [-0.050, 0.060] on 30 held-out examples. "
+        "No detectable change: the 95% interval of the difference includes zero."
     )
 
 
