@@ -87,8 +87,11 @@ def checked_schema(schema: Mapping[str, Any], where: str) -> Schema:
 
 
 def short(message: str) -> str:
-    """A message cut to a length people read; a validator quotes the whole value it refuses."""
-    return message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"
+    """A message cut to a length people read: a validator quotes the whole value it refuses, then says why."""
+    if len(message) <= _LONGEST_MESSAGE:
+        return message
+    reason = _LONGEST_MESSAGE // 3
+    return f"{message[: _LONGEST_MESSAGE - reason]}…{message[-reason:]}"
 
 
 def _check_references(part: Schema, root: Schema, where: str, path: tuple[str | int, ...]) -> None:

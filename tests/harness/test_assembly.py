@@ -6,7 +6,7 @@ import pytest
 
 from harness.assembly import load_experiment
 from harness.errors import UsageError
-from harness.planning import plan
+from harness.planning import check_ready, plan
 from metrics import RecordMetric
 
 
@@ -188,3 +188,52 @@ def test_the_experiments_of_this_project_assemble(name, monkeypatch):
     experiments = Path(__file__).resolve().parents[2] / "experiments"
     experiment = load_experiment(experiments / f"{name}.yaml")
     assert sum(plan(experiment).calls.values()) <= 150
+
+
+def test_a_misspelt_expected_field_is_named(project):
+    write_rows(project, lambda rows: [row["expected"].update(totl=row["expected"].pop("total")) for row in rows])
+    notes = load_experiment("experiment.yaml").notes
+    assert any("totl (did you mean 'total'?)" in note for note in notes)
+
+
+def test_too_few_test_examples_are_told_before_a_run(project):
+    notes = load_experiment("experiment.yaml", ["data.split.test=5"]).notes
+    assert any("5 independent test examples are too few for a verdict" in note for note in notes)
+    assert not any("too few" in note for note in load_experiment("experiment.yaml").notes)
+
+
+def test_labelled_examples_need_a_predictor_that_can_show_them(project):
+    (project / "two.py").write_text(
+        "import dspy\n\n\nclass Two(dspy.Module):\n    output_field = 'record'\n\n    def __init__(self):\n"
+        "        super().__init__()\n        self.first = dspy.Predict('text -> summary')\n"
+        "        self.second = dspy.Predict('summary -> record: dict[str, str | float]')\n\n"
+        "    def forward(self, text):\n        return self.second(summary=self.first(text=text).summary)\n"
+    )
+    assert "nearest_demos cannot show labelled examples to two.py:Two" in refused("program=two.py:Two")
+    assert load_experiment("experiment.yaml", ["program=two.py:Two", "optimizer=bootstrap_few_shot"]).labelled
+
+
+def test_a_broken_evaluator_is_found_before_a_run(project):
+    (project / "own.py").write_text(
+        "from metrics import BaseEvaluator\n\n\nclass Typo(BaseEvaluator):\n    alias = 'typo'\n\n"
+        "    def evaluate(self, extracted, expected, input_data=None, field_path=None):\n"
+        "        return flaot(extracted)\n"
+    )
+    message = refused('metric={record: {fields: {total: "own.py:Typo"}}}')
+    assert "comparing the record of invoices.jsonl line 1 with itself failed" in message
+    assert "flaot" in message
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("models.task=local/smollm", "did you mean 'smollm2-135m'? (local/PATH.gguf"),
+        ("models.task=local/gone.gguf", "no file"),
+        ("budget.calls=5", "do not pay for measuring"),
+    ],
+)
+def test_check_finds_what_a_run_would_miss(project, override, words):
+    experiment = load_experiment("experiment.yaml", ["models.task=local/smollm2-135m", override])
+    with pytest.raises(UsageError) as error:
+        check_ready(experiment)
+    assert words in str(error.value)

@@ -199,3 +199,54 @@ def test_no_key_no_address_no_pickle_and_no_machine_path_in_what_a_run_writes(pr
             assert str(project) not in text, path
             assert os.path.expanduser("~") not in text, path
             assert not re.search(r"\b/(home|root|tmp)/", text), path
+
+
+def test_failed_answers_and_an_unchanged_prompt_are_told(project, scripted):
+    from harness.models.scripted import reply
+
+    endpoints, provider = scripted(lambda request: reply('{"vendor": "A', finish_reason="length"))
+    overrides = ["optimizer={bootstrap_few_shot: {max_labeled_demos: 0}}", "models.task.max_tokens=60"]
+    result = run(load_experiment("experiment.yaml", overrides), endpoints=endpoints)
+    assert result.tuned.total.score == 0.0
+    notes = "\n".join(result.notes)
+    assert "tuning changed no prompt" in notes
+    assert "baseline: 12 of 12 answers failed and score 0; 12 of them with: task model" in notes
+    assert "raise models.task.max_tokens" in notes
+    assert len(provider.requests) == 20, "tuned asks what baseline asked, and a cut answer is not paid for twice"
+
+
+def test_answers_below_the_threshold_are_counted(project, scripted):
+    endpoints, _ = scripted()
+    overrides = ["optimizer={bootstrap_few_shot: {max_labeled_demos: 0, metric_threshold: 0.9}}"]
+    result = run(load_experiment("experiment.yaml", overrides), endpoints=endpoints)
+    assert "0 of 8 answers on training examples reached metric_threshold" in result.notes
+
+
+def test_a_bundle_of_a_program_of_ones_own_is_measured_and_predicted_with(project, scripted):
+    from harness.prediction import predict_bundle
+
+    (project / "mine.py").write_text(
+        "import dspy\nfrom schema import Invoice\n\n\nclass Mine(dspy.Module):\n    output_field = 'record'\n\n"
+        "    def __init__(self):\n        super().__init__()\n"
+        "        fields = {'text': (str, dspy.InputField()), 'record': (Invoice, dspy.OutputField())}\n"
+        "        self.extract = dspy.Predict(dspy.Signature(fields, 'Read the bill.'))\n\n"
+        "    def forward(self, text):\n        return self.extract(text=text)\n"
+    )
+    endpoints, _ = scripted()
+    experiment = load_experiment("experiment.yaml", ["program=mine.py:Mine"])
+    result = run(experiment, endpoints=endpoints)
+    assert result.verdict == "improved"
+    endpoints, provider = scripted()
+    document = evaluate_program(experiment, bundle=project / result.bundle, endpoints=endpoints)
+    assert (document["score"], provider.requests) == (1.0, [])
+    (project / "new.jsonl").write_text('{"text": "Bill no. 77 of Zed Ltd, 9 EUR to pay"}\n')
+    endpoints, _ = scripted()
+    told = predict_bundle(
+        project / result.bundle,
+        project / "new.jsonl",
+        project / "out.jsonl",
+        program="mine.py:Mine",
+        endpoints=endpoints,
+    )
+    assert told["answered"] == 1
+    assert json.loads((project / "out.jsonl").read_text())["record"] == {"vendor": "Zed Ltd", "total": 9.0}

@@ -94,3 +94,13 @@ def test_it_can_be_awaited():
     import asyncio
 
     assert len(asyncio.run(module().acall(text="LiCoO2")).record) == 2
+
+
+def test_an_output_that_examples_lack_is_left_out_of_the_demo():
+    class Reasoning(Program):
+        def __init__(self):
+            super().__init__()
+            self.extract = dspy.ChainOfThought("text -> record: dict[str, str]")
+
+    program = NearestDemos(Reasoning(), POOL, 2, ("text",)).with_demos({"text": "LiCoO2"})
+    assert [set(demo.keys()) for demo in program.extract.predict.demos] == [{"text", "record"}] * 2
