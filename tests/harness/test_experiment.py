@@ -250,3 +250,11 @@ def test_a_bundle_of_a_program_of_ones_own_is_measured_and_predicted_with(projec
     )
     assert told["answered"] == 1
     assert json.loads((project / "out.jsonl").read_text())["record"] == {"vendor": "Zed Ltd", "total": 9.0}
+
+
+def test_a_measurement_that_stops_marks_its_run_failed(project, scripted):
+    endpoints, _ = scripted([KeyError("a bug of the provider")])
+    with pytest.raises(RunStopped, match="a bug of the provider"):
+        evaluate_program(load_experiment("experiment.yaml"), endpoints=endpoints)
+    latest = Tracker.open(project).latest_run()
+    assert (latest.status, latest.tags["kind"]) == ("FAILED", "evaluation")
