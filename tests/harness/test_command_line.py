@@ -58,8 +58,14 @@ def harness(project, server, *more, check=True):
 
 
 def started(project, server, *more):
+    # A runner in the background of a shell ignores Ctrl-C, and its children inherit that; a person's shell does not.
     return subprocess.Popen(
-        arguments(server, *more), cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        arguments(server, *more),
+        cwd=project,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
