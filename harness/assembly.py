@@ -25,7 +25,7 @@ from harness.optimizers.catalogue import Arguments, Optimizer, find_optimizer
 from harness.optimizers.nearest import can_show
 from harness.references import is_reference, load_object
 from harness.spec import ExperimentSpec, ModelSpec, Named, load_spec
-from metrics import RecordMetric
+from metrics import BaseEvaluator, RecordMetric
 from metrics.score import Metric
 from programs.contract import OutputContract, ProgramDeclarationError, output_contract, predictors_of
 
@@ -258,6 +258,8 @@ def build_metric(
         if not is_reference(named.name):
             raise UsageError(f"{where}: there is no metric of this name; {nearest(named.name, METRICS)}")
         maker = _load(named.name, spec, where)
+        if not _is_metric_class(maker):  # before it is made: a file must not call whatever it names
+            raise UsageError(f"{where}: {named.name} is not a metric class: it needs __call__ and compare")
     arguments = dict(named.arguments)
     if maker is RecordMetric:
         arguments = {
@@ -270,6 +272,8 @@ def build_metric(
         metric = maker(**arguments)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{where}: {error}") from error
+    if not isinstance(metric, Metric):
+        raise UsageError(f"{where}: {named.name} is not a metric: it has no name or no version")
     if isinstance(metric, RecordMetric) and records:
         _check_paths(metric, records, where)
         _check_evaluators(metric, records, where)
@@ -294,18 +298,31 @@ def _evaluator_objects(fields: Any, spec: ExperimentSpec, where: str) -> Any:
     """Evaluators named by import path become classes; everything else is the record metric's to check."""
     if not isinstance(fields, Mapping):
         raise UsageError(f"{where}: fields is a mapping of paths to evaluators, got {type(fields).__name__}")
-    return {path: _evaluator_object(value, spec) for path, value in fields.items()}
+    return {path: _evaluator_object(value, spec, where) for path, value in fields.items()}
 
 
-def _evaluator_object(value: Any, spec: ExperimentSpec) -> Any:
+def _evaluator_object(value: Any, spec: ExperimentSpec, where: str) -> Any:
     if isinstance(value, str) and is_reference(value):
-        return load_object(value, spec.folder)()
+        return _own_evaluator(value, {}, spec, where)
     if isinstance(value, Mapping):
         named = [key for key in value if isinstance(key, str) and is_reference(key)]
         if len(named) == 1:
             rest = {key: option for key, option in value.items() if key != named[0]}
-            return {"evaluator": load_object(named[0], spec.folder)(value[named[0]]), **rest}
+            return {"evaluator": _own_evaluator(named[0], value[named[0]], spec, where), **rest}
     return value
+
+
+def _own_evaluator(reference: str, config: Any, spec: ExperimentSpec, where: str) -> BaseEvaluator:
+    """A user's evaluator; nothing but an evaluator class is ever called with what a file says."""
+    made = load_object(reference, spec.folder)
+    if not (isinstance(made, type) and issubclass(made, BaseEvaluator)):
+        raise UsageError(
+            f"{where}: {reference} is not an evaluator: make it a class derived from metrics.BaseEvaluator"
+        )
+    try:
+        return made(config)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{where}: {reference} cannot be made from {config!r}: {error}") from error
 
 
 def _contract(program: dspy.Module, spec: ExperimentSpec) -> OutputContract:
@@ -313,6 +330,12 @@ def _contract(program: dspy.Module, spec: ExperimentSpec) -> OutputContract:
         return output_contract(program)
     except ProgramDeclarationError as error:
         raise UsageError(f"{spec.where('program')}: {error}") from error
+
+
+def _is_metric_class(made: Any) -> bool:
+    return (
+        isinstance(made, type) and hasattr(made, "compare") and any("__call__" in vars(base) for base in made.__mro__)
+    )
 
 
 def _check_evaluators(metric: RecordMetric, records: Sequence[Record], where: str) -> None:

@@ -237,3 +237,26 @@ def test_check_finds_what_a_run_would_miss(project, override, words):
     with pytest.raises(UsageError) as error:
         check_ready(experiment)
     assert words in str(error.value)
+
+
+def test_a_metric_without_a_version_is_refused(project):
+    (project / "own.py").write_text(
+        "class Nameless:\n    def __call__(self, example, prediction): ...\n\n"
+        "    def compare(self, expected, predicted): ...\n"
+    )
+    assert "own.py:Nameless is not a metric: it has no name or no version" in refused("metric=own.py:Nameless")
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("metric.record.fields.vendor=os:system", "os:system is not an evaluator"),
+        ("metric.record.fields.vendor={os:system: touch made_by_a_file}", "os:system is not an evaluator"),
+        ("metric.record.fields.vendor=schema.py:Invoice", "schema.py:Invoice is not an evaluator"),
+        ("metric={os:system: {command: touch made_by_a_file}}", "os:system is not a metric class"),
+        ("metric={subprocess:Popen: {args: [touch, made_by_a_file]}}", "subprocess:Popen is not a metric class"),
+    ],
+)
+def test_what_is_no_evaluator_or_metric_is_refused(project, override, words):
+    assert words in refused(override)
+    assert not (project / "made_by_a_file").exists()
