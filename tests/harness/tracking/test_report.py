@@ -123,8 +123,11 @@ def test_the_page_needs_nothing_from_outside(make_result: Make) -> None:
 
 
 def test_the_verdict_comes_first(make_result: Make) -> None:
-    text = words(render_report(make_result()))
-    verdict = text.index("Tuned scores 0.53, baseline 0.37: +0.15 [0.07, 0.19] on 28 held-out examples from 10 groups.")
+    result = make_result()
+    text = words(render_report(result))
+    low, high = result.delta.interval
+    scores = f"Tuned scores 0.53, baseline 0.37: +0.15 [{low:.2f}, {high:.2f}]"
+    verdict = text.index(f"{scores} on 28 held-out examples from 10 groups.")
     assert verdict < text.index("Example by example")
     assert "28 of 30 scored; 0.35 with the unscored as zero" in text
     assert "read 3 times" in text
