@@ -27,6 +27,10 @@ def compare(baseline: Evaluation, tuned: Evaluation, *, seed: int = 0) -> tuple[
     return difference, verdict(difference)
 
 
+_ROUNDING = 1e-9
+"""A bound this near zero is zero: one example in twenty that differs must not decide a verdict by rounding."""
+
+
 def verdict(difference: PairedDifference | None) -> Verdict:
     """The verdict an interval allows.
 
@@ -42,9 +46,9 @@ def verdict(difference: PairedDifference | None) -> Verdict:
     if difference.n_groups < FEWEST_GROUPS:
         return "no detectable change"
     low, high = difference.interval
-    if low > 0:
+    if low > _ROUNDING:
         return "improved"
-    return "worse" if high < 0 else "no detectable change"
+    return "worse" if high < -_ROUNDING else "no detectable change"
 
 
 def compare_audits(baseline: Evaluation, tuned: Evaluation, *, seed: int = 0) -> dict[str, AuditChange]:

@@ -33,6 +33,8 @@ def evaluation(name, values, groups=None, audit=None):
         ([0.5, 0.2, 0.9, 0.4] * 2, [0.4, 0.3, 0.8, 0.5] * 2, "no detectable change"),
         ([0.5] * 8, [0.5] * 8, "no detectable change"),
         ([0.1] * 5, [0.9] * 5, "no detectable change"),
+        ([0.5] * 20, [0.8] + [0.5] * 19, "no detectable change"),
+        ([0.8] + [0.5] * 19, [0.5] * 20, "no detectable change"),
         ([0.5], [0.9], "not comparable"),
         ([None, None], [0.5, 0.6], "not comparable"),
     ],
