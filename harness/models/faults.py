@@ -78,8 +78,13 @@ def words(error: BaseException, secrets: Iterable[str] = ()) -> str:
 
 
 def scrub(text: str, secrets: Iterable[str]) -> str:
-    """`text` with every secret replaced by three stars, longest first."""
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+    """`text` with every secret replaced by three stars, longest first; also without the white space around it.
+
+    >>> scrub("forbidden byte in 'Bearer sk-1\\\\n'", ["sk-1\\n"])
+    "forbidden byte in 'Bearer ***\\\\n'"
+    """
+    forms = {form for secret in secrets for form in (secret, secret.strip()) if form}
+    for secret in sorted(forms, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
 
