@@ -32,6 +32,11 @@ from harness.models.store import AnswerStore
 __all__ = ["ATTEMPTS", "AsyncRoleEngine", "Endpoint", "Provider", "RoleEngine", "calls_of_this_context"]
 
 ATTEMPTS = 4
+UNUSABLE_IN_A_ROW = 3
+"""Answers without content, or refused as bad requests, after which the endpoint is taken to be in trouble: an account
+that ran dry in the middle of a run says 400 to every request, and none of them may become a score."""
+_FAILURES_OF_THE_QUESTION = ("length", "refusal", "context_length")
+"""Kinds of failure that a working endpoint may well give again and again."""
 REPLAYED = "replayed"
 """Key in `provider_data` of an answer nothing was sent for; holds the usage it had when it was paid."""
 
@@ -124,6 +129,7 @@ class RoleEngine:
         self._attempts = attempts
         self._wait = wait or ledger.pause
         self._has_answered = False
+        self._unusable_in_a_row = 0
 
     def __copy__(self) -> RoleEngine:
         return self
@@ -180,6 +186,7 @@ class RoleEngine:
         response = self._send_until_answered(key, request)
         self._refuse_incomplete(key, request, response)
         self._has_answered = True
+        self._unusable_in_a_row = 0
         self._store.put(key, self.provider.endpoint, response_to_dict(response))
         return _Answer(response, paid=True)
 
@@ -231,6 +238,10 @@ class RoleEngine:
     def _fail(self, key: str, kind: str, sentence: str) -> NoReturn:
         sentence = faults.scrub(sentence, self.provider.secrets)
         self._store.put_failure(key, self.provider.endpoint, kind, sentence)
+        if kind not in _FAILURES_OF_THE_QUESTION:
+            self._unusable_in_a_row += 1
+            if self._unusable_in_a_row >= UNUSABLE_IN_A_ROW:
+                self._stop(f"{sentence} ({self._unusable_in_a_row} such answers in a row)")
         raise ProgramFailure(sentence) from None  # a provider's own error may quote the key in a traceback
 
     def _stop(self, sentence: str, detail: str = "") -> NoReturn:

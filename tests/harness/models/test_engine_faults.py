@@ -8,7 +8,7 @@ from dspy import lm15
 
 from harness.errors import ProgramFailure, RunStopped, StopReason, UsageError
 from harness.models.ledger import Ledger
-from harness.models.scripted import ScriptedProvider
+from harness.models.scripted import ScriptedProvider, reply
 from harness.results import RoleUsage
 
 KEY = "sk-very-secret-value"
@@ -171,3 +171,38 @@ def test_a_known_key_is_in_no_message_traceback_or_file(scripted_lm, store, ledg
     assert len(seen) == 9
     # The question itself quotes the key here; the key table holds only its digest.
     assert [text for text in seen if KEY in text] == []
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [lm15.InvalidRequestError("Your credit balance is too low"), reply(""), reply("x", finish_reason="error")],
+)
+def test_trouble_in_a_row_after_good_answers_stops_the_run(scripted_lm, store, ledger, trouble):
+    lm = scripted_lm(ScriptedProvider(["good", trouble, trouble, trouble]))
+    assert _ask(lm, "a") == ["good"]
+    for question in "bc":
+        with pytest.raises(ProgramFailure):
+            _ask(lm, question)
+    with pytest.raises(RunStopped, match="3 such answers in a row") as stopped:
+        _ask(lm, "d")
+    assert stopped.value.reason is StopReason.MODEL
+    assert ledger.stopped is not None
+
+
+def test_a_good_answer_between_starts_the_count_anew(scripted_lm):
+    lm = scripted_lm(ScriptedProvider(["1", reply(""), reply(""), "2", reply(""), reply(""), "3"]))
+    said = []
+    for question in "abcdefg":
+        try:
+            said += _ask(lm, question)
+        except ProgramFailure:
+            said.append(None)
+    assert said == ["1", None, None, "2", None, None, "3"]
+
+
+def test_cut_answers_in_a_row_are_the_questions_own(scripted_lm, ledger):
+    lm = scripted_lm(ScriptedProvider([reply("x", finish_reason="length")] * 5))
+    for question in "abcde":
+        with pytest.raises(ProgramFailure):
+            _ask(lm, question)
+    assert ledger.stopped is None
