@@ -75,7 +75,7 @@ def run(
     with open_session(experiment, progress, endpoints=endpoints, replicate=replicate) as session:
         folder = RunFolder(experiment.name, fingerprint(experiment, session))
         finished = None if force else folder.result()
-        if finished is not None:
+        if finished is not None and folder.state().get("status") == "finished":
             return replace(finished, replayed=True)
         tracker = Tracker.open(Path())
         tracked = _tracked_run(tracker, experiment, folder, fresh=force)
@@ -85,7 +85,7 @@ def run(
             tracked.dataset(f"{experiment.name} {split} ({size})", experiment.data_digest[:32], split)
         try:
             result = _measure_and_tune(experiment, session, folder, tracked.run_id, progress)
-            _keep(experiment, folder, result, tracked)
+            _keep(folder, result, tracked)
         except KeyboardInterrupt:
             stopped = session.ledger.stop(RunStopped(StopReason.INTERRUPT, "interrupted"))
             _abandon(folder, tracked, stopped)
@@ -182,6 +182,9 @@ def _measure_and_tune(
         folder=folder.relative.as_posix(),
         bundle=(folder.relative / BUNDLE).as_posix(),
     )
+    # Report and result first: a bundle that is refused must not cost what was measured.
+    folder.write_text("report.html", render_report(result))
+    folder.write_result(result)
     _export_bundles(experiment, session, compiled.program, folder, result)
     return result
 
@@ -300,10 +303,8 @@ def params(experiment: Experiment) -> dict[str, str]:
     }
 
 
-def _keep(experiment: Experiment, folder: RunFolder, result: ExperimentResult, tracked: TrackedRun) -> None:
-    """Report, result file, MLflow: in this order, so that a store that is away loses nothing."""
-    folder.write_text("report.html", render_report(result))
-    folder.write_result(result)
+def _keep(folder: RunFolder, result: ExperimentResult, tracked: TrackedRun) -> None:
+    """Into MLflow, last: the run's folder holds everything by now, so a store that is away loses nothing."""
     log_experiment(tracked, result, Path())
     tracked.finish("finished")
     folder.write_state("finished", tracked.run_id)

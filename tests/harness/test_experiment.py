@@ -258,3 +258,18 @@ def test_a_measurement_that_stops_marks_its_run_failed(project, scripted):
         evaluate_program(load_experiment("experiment.yaml"), endpoints=endpoints)
     latest = Tracker.open(project).latest_run()
     assert (latest.status, latest.tags["kind"]) == ("FAILED", "evaluation")
+
+
+def test_a_bundle_that_is_refused_costs_no_result(project, scripted, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "smallest_detectable")  # words that every report holds
+    endpoints, _ = scripted()
+    with pytest.raises(UsageError, match="would hold"):
+        run(load_experiment("experiment.yaml", ["models.task.api_key_env=MY_KEY"]), endpoints=endpoints)
+    [folder] = project.glob("mlruns/runs/*")
+    assert (folder / "result.json").is_file()
+    assert (folder / "report.html").is_file()
+    monkeypatch.setenv("MY_KEY", "sk-another-key-entirely")
+    endpoints, provider = scripted()
+    result = run(load_experiment("experiment.yaml", ["models.task.api_key_env=MY_KEY"]), endpoints=endpoints)
+    assert provider.requests == []
+    assert (project / result.bundle / "manifest.json").is_file()
