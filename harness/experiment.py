@@ -9,7 +9,10 @@ the answer store and the same command goes on.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.metadata
+import inspect
+import json
 import time
 from collections import Counter
 from dataclasses import asdict, replace
@@ -19,7 +22,7 @@ from typing import Any
 import dspy
 
 from harness import bundle
-from harness.assembly import Experiment
+from harness.assembly import PROGRAMS, Experiment
 from harness.comparison import compare, compare_audits
 from harness.errors import RunStopped, StopReason, UsageError
 from harness.evaluation import evaluate
@@ -36,6 +39,7 @@ from harness.tracking.report import render_report
 from harness.tracking.run import TrackedRun
 from harness.tracking.run_tree import log_experiment
 from harness.tracking.tracker import Tracker
+from metrics.score import Metric
 from programs.contract import predictors_of
 
 BUNDLE, BUNDLE_BASELINE = "bundle", "bundle-baseline"
@@ -104,20 +108,34 @@ def fingerprint(experiment: Experiment, session: Session) -> Fingerprint:
             "adapter": experiment.adapter,
             "data": experiment.data_digest,
             "splits": experiment.splits.to_document(),
-            "metric": experiment.metric.version,
-            "audit": {name: audit.version for name, audit in experiment.audits.items()},
+            "metric": _metric_components(experiment.metric),
+            "audit": {name: _metric_components(audit) for name, audit in experiment.audits.items()},
             "optimizer": {experiment.optimizer.name: experiment.arguments.model_dump(mode="json")},
             "models": {
                 role: {
                     "endpoint": lm.engine.provider.endpoint,
                     "temperature": experiment.models[role].temperature,
                     "max_tokens": experiment.models[role].output_limit,
+                    "response_schema": experiment.models[role].response_schema,
                 }
                 for role, lm in session.lms.items()
             },
             "versions": versions(),
         }
     )
+
+
+def _metric_components(metric: Metric) -> dict[str, Any]:
+    own = type(metric).__module__.partition(".")[0] == "metrics"
+    return {"version": metric.version, "source": None if own else _source(metric)}
+
+
+def _source(thing: object) -> str | None:
+    """A digest of the text of a user's class, whose version nobody raises for every edit; None when it has no text."""
+    try:
+        return hashlib.sha256(inspect.getsource(type(thing)).encode()).hexdigest()
+    except (OSError, TypeError):
+        return None
 
 
 def versions() -> dict[str, str]:
@@ -128,9 +146,17 @@ def versions() -> dict[str, str]:
 def _program_components(experiment: Experiment) -> dict[str, Any]:
     return {
         "class": experiment.program_reference["class"],
+        "arguments": json.loads(json.dumps(dict(experiment.program_reference["arguments"]), default=str)),
+        "source": None if experiment.program_reference["class"] in PROGRAMS else _source(experiment.program),
         "schema": experiment.contract.schema,
         "predictors": {
-            name: {"instructions": predictor.signature.instructions, "fields": list(predictor.signature.fields)}
+            name: {
+                "instructions": predictor.signature.instructions,
+                "fields": {
+                    field: str((info.json_schema_extra or {}).get("desc", ""))
+                    for field, info in predictor.signature.fields.items()
+                },
+            }
             for name, predictor in predictors_of(experiment.program)
         },
     }

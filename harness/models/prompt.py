@@ -31,6 +31,7 @@ from programs.json_schema import RecordError, Schema, asked_for, closed, has_ope
 
 _HEADER = "Answer with one line of JSON. Its keys:"
 _DOTTED_HEADER = "Answer with one line of JSON. Its keys, where a dot leads into a record inside the record:"
+_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\A```[A-Za-z]*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
@@ -55,8 +56,9 @@ def prompt_adapter(name: str) -> dspy.Adapter:
 
 
 class MapAwareJSONAdapter(dspy.JSONAdapter):
-    """DSPy's JSONAdapter, except where strict structured output would lose data.
+    """DSPy's JSONAdapter, except that it completes no answer and loses no data to strict structured output.
 
+    DSPy repairs what is not JSON, so that half an answer becomes a record that nobody gave; here it is unreadable.
     DSPy closes every object, which leaves a map from free keys (`dict[str, float]` inside a record) always
     empty; for such outputs it asks for JSON without a schema instead.
     """
@@ -68,6 +70,18 @@ class MapAwareJSONAdapter(dspy.JSONAdapter):
             for field in signature.output_fields.values()
         ):
             lm_kwargs["response_format"] = {"type": "json_object"}
+
+    def parse(self, signature: type[Signature], completion: str) -> dict[str, Any]:
+        """The output fields of a complete JSON answer.
+
+        Raises:
+            AdapterParseError: no complete JSON object, or a value that does not fit its field.
+        """
+        try:
+            found = _read_object(completion)
+        except ValueError as error:
+            raise _unreadable(signature, completion, str(error), type(self).__name__) from error
+        return super().parse(signature, json.dumps(found))
 
 
 @dataclass(frozen=True)
@@ -239,8 +253,9 @@ def _plain(value: Any, annotation: Any) -> Any:
 
 
 def _read_object(completion: str) -> dict[str, Any]:
-    fenced = _FENCED.match(completion.strip())
-    text = fenced.group(1) if fenced else completion
+    said = _THOUGHTS.sub("", completion)
+    fenced = _FENCED.match(said.strip())
+    text = fenced.group(1) if fenced else said
     start = text.find("{")
     if start < 0:
         raise ValueError("the answer holds no JSON object")
@@ -287,8 +302,10 @@ def _joined(name: str, path: str) -> str:
     return f"{name}{'' if not path or path.startswith('[') else '.'}{path}"
 
 
-def _unreadable(signature: type[Signature], completion: str, message: str) -> AdapterParseError:
-    return AdapterParseError("CompactAdapter", signature, completion, message)  # pyright: ignore[reportArgumentType]
+def _unreadable(
+    signature: type[Signature], completion: str, message: str, adapter: str = "CompactAdapter"
+) -> AdapterParseError:
+    return AdapterParseError(adapter, signature, completion, message)  # pyright: ignore[reportArgumentType]
 
 
 def prompt_text(program: dspy.Module, adapter: dspy.Adapter, inputs: Mapping[str, Any]) -> dict[str, str]:

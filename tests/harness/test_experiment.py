@@ -273,3 +273,30 @@ def test_a_bundle_that_is_refused_costs_no_result(project, scripted, monkeypatch
     result = run(load_experiment("experiment.yaml", ["models.task.api_key_env=MY_KEY"]), endpoints=endpoints)
     assert provider.requests == []
     assert (project / result.bundle / "manifest.json").is_file()
+
+
+def test_edited_code_of_ones_own_is_a_new_experiment(project, scripted):
+    program = (
+        "import dspy\n\n\nclass Mine(dspy.Module):\n    output_field = 'label'\n\n    def __init__(self):\n"
+        "        super().__init__()\n        self.extract = dspy.Predict('text -> label')\n\n"
+        "    def forward(self, text):\n        return self.extract(text=text)\n"
+    )
+    metric = (
+        "from metrics import Score\n\n\nclass Half:\n    name, version = 'half', '1'\n\n"
+        "    def __call__(self, example, prediction):\n        return Score(0.5)\n\n"
+        "    def compare(self, expected, predicted):\n        return Score(0.5)\n"
+    )
+    overrides = ["program=mine.py:Mine", "metric=half.py:Half", "optimizer=none"]
+    fingerprints = set()
+    for text, measure in (
+        (program, metric),
+        (program.replace("text=text", "text=text.upper()"), metric),
+        (program, metric.replace("0.5", "0.25")),
+    ):
+        (project / "mine.py").write_text(text)
+        (project / "half.py").write_text(measure)
+        endpoints, _ = scripted(lambda request: '{"label": "x"}')
+        result = run(load_experiment("experiment.yaml", overrides), endpoints=endpoints)
+        assert not result.replayed
+        fingerprints.add(result.fingerprint)
+    assert len(fingerprints) == 3

@@ -5,6 +5,7 @@ import sys
 
 import dspy
 import pytest
+from dspy.utils.exceptions import AdapterParseError
 
 from harness.models.prompt import CompactAdapter, MapAwareJSONAdapter, decoding_schema, prompt_adapter, prompt_text
 from programs import SynthesisExtraction
@@ -59,3 +60,14 @@ def test_the_text_does_not_depend_on_the_hash_seed(tmp_path):
     }
     assert len(seen) == 1
     assert b"mechanochemical" in seen.pop()
+
+
+@pytest.mark.parametrize("name", ["json", "compact"])
+def test_half_an_answer_is_never_completed_and_thoughts_are_no_answer(name):
+    signature = dspy.Signature("text -> label: str, note: str")
+    adapter = prompt_adapter(name)
+    for half in ('{"label": "a", "no', '{"label": "a"', "label: a"):
+        with pytest.raises(AdapterParseError):
+            adapter.parse(signature, half)
+    thought = '<think>maybe {"label": "wrong", "note": "n"}?</think>\n{"label": "right", "note": "n"}'
+    assert adapter.parse(signature, thought)["label"] == "right"
