@@ -179,7 +179,7 @@ def _measure_one(
     with calls_of_this_context() as calls:
         prediction, error, bug = _predict(program, example, runtime)
         predicted, score, audit = None, None, {}
-        if prediction is not None:
+        if error is None:
             predicted, error, bug = _read(prediction, measure.contract)
         if error is None:
             score = measure.scoring.score(example, prediction)
@@ -221,9 +221,13 @@ def _predict(
 def _read(prediction: Any, contract: OutputContract) -> tuple[Any | None, str | None, BaseException | None]:
     """(plain record, failure sentence, bug) of what the program returned."""
     try:
-        return contract.plain(contract.result(prediction)), None, None
-    except RecordError as error:
+        value = contract.result(prediction)
+    except RecordError as error:  # what the program returned is not what it declared
         return None, str(error), error
+    try:
+        return contract.plain(value), None, None
+    except RecordError as error:  # the model said something no record can hold
+        return None, str(error), None
 
 
 def failure_sentence(error: BaseException) -> tuple[str, bool]:

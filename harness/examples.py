@@ -15,6 +15,8 @@ from harness.spec import DataSpec, ExperimentSpec
 from metrics.statistics import FEWEST_GROUPS
 from programs.contract import OutputContract, RecordError
 
+_TAKEN = frozenset(("id", "group", "expected", "self", "augmented", "completions"))
+"""Names an example or DSPy uses itself."""
 _SHOWN, _LONGEST = 3, 160
 """Misfits named in one note, and characters of each."""
 
@@ -43,6 +45,11 @@ def load_examples(spec: ExperimentSpec, contract: OutputContract, notes: list[st
     Raises:
         UsageError: a file, row, column or split that is wrong, or one example in two splits.
     """
+    taken = sorted(_TAKEN & set(contract.inputs))
+    if taken:
+        raise UsageError(
+            f"{spec.where('program')}: an input cannot be called {taken[0]!r}: that name is taken; rename it"
+        )
     records = _read(spec.data, spec, contract, notes)
     sizes = spec.data.split
     splits = split(records, train=sizes.train, validation=sizes.validation, test=sizes.test, seed=sizes.seed)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import dspy
-
 from harness.assembly import PROGRAMS, Experiment
-from harness.bundle import load
+from harness.bundle import LoadedProgram, load
 from harness.errors import UsageError
 from harness.experiment import fingerprint, mark_test_read, measure_on_test, params
 from harness.models.prompt import prompt_text
@@ -42,8 +41,14 @@ def evaluate_program(
         UsageError: the bundle is of another program.
         RunStopped, HarnessError: as `harness.experiment.run`.
     """
-    program, name = (experiment.program, "baseline") if bundle is None else (_load(bundle, experiment), bundle.name)
-    with open_session(experiment, progress or SilentProgress(), endpoints=endpoints) as session:
+    loaded = None if bundle is None else _load(bundle, experiment)
+    program = experiment.program if loaded is None else loaded.program
+    adapter = experiment.dspy_adapter() if loaded is None else loaded.adapter
+    name = "baseline" if bundle is None else bundle.name
+    notes = [*experiment.notes, *(loaded.notes if loaded is not None else ())]
+    with open_session(experiment, progress or SilentProgress(), endpoints=endpoints) as opened:
+        # A bundle brings the prompt form it was tuned with; the file's own is for the file's own program.
+        session = replace(opened, runtime=replace(opened.runtime, adapter=adapter))
         tracked = Tracker.open(Path()).start_run(
             experiment.name, f"evaluate {name}", params(experiment), {"kind": "evaluation"}
         )
@@ -53,7 +58,7 @@ def evaluate_program(
             tracked.finish("failed")
             raise
         inputs = dict(experiment.examples["test"][0].inputs())
-        log_evaluation(tracked, evaluation, prompt_text(program, experiment.dspy_adapter(), inputs))
+        log_evaluation(tracked, evaluation, prompt_text(program, adapter, inputs))
         tracked.finish("finished")
         reads = mark_test_read(experiment, session, f"evaluate {name} {fingerprint(experiment, session).digest}")
         return {
@@ -62,7 +67,7 @@ def evaluate_program(
             "experiment": experiment.name,
             "test_reads": reads,
             "ledger": {role: usage_document(usage) for role, usage in session.ledger.usage().items()},
-            "notes": list(experiment.notes),
+            "notes": notes,
         }
 
 
@@ -78,7 +83,7 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def _load(folder: Path, experiment: Experiment) -> dspy.Module:
+def _load(folder: Path, experiment: Experiment) -> LoadedProgram:
     own = experiment.program_reference["class"] not in PROGRAMS
     loaded = load(folder, program=type(experiment.program) if own else None)
     if loaded.contract.field != experiment.contract.field or loaded.contract.schema != experiment.contract.schema:
@@ -86,4 +91,4 @@ def _load(folder: Path, experiment: Experiment) -> dspy.Module:
             f"the bundle {folder} puts out another record than the program of {experiment.spec.path}; "
             "evaluate it with the experiment it came from"
         )
-    return loaded.program
+    return loaded

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, get_origin
 
 import dspy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -42,13 +42,13 @@ class BootstrapFewShotArguments(Arguments):
 class BootstrapRandomSearchArguments(BootstrapFewShotArguments):
     """`num_candidate_programs` random bootstrapped sets, and the three fixed ones, compared on validation."""
 
-    num_candidate_programs: int = Field(6, ge=1)
+    num_candidate_programs: int = Field(6, ge=1, le=200)
 
 
 class NearestDemosArguments(Arguments):
     """For each question the `k` most similar labelled examples; with several k, the best on validation."""
 
-    k: tuple[int, ...] = Field((2, 4, 6), min_length=1)
+    k: tuple[Annotated[int, Field(ge=1, le=64, strict=True)], ...] = Field((2, 4, 6), min_length=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def _as_lists(model: type[Arguments], arguments: Mapping[str, Any]) -> dict[str,
         name: [value]
         if isinstance(value, int)
         and name in model.model_fields
-        and model.model_fields[name].annotation == tuple[int, ...]
+        and get_origin(model.model_fields[name].annotation) is tuple
         else value
         for name, value in arguments.items()
     }

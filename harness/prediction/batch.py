@@ -86,6 +86,11 @@ def predict(
         RunStopped, KeyboardInterrupt: what was finished before is in the output.
     """
     source, target = Path(input), Path(output)
+    if target.is_symlink() or (target.exists() and not target.is_file() and not target.is_dir()):
+        raise UsageError(f"{target} is not a regular file, and the output replaces it; choose another output")
+    beside = [target.with_name(f"{target.name}.{kind}") for kind in ("failures.jsonl", "origin.json")]
+    if any(path.exists() and source.exists() and path.samefile(source) for path in beside):
+        raise UsageError(f"{source} is what {target} keeps beside it; choose another output")
     documents = read_documents(source, loaded.contract.inputs)
     if target.exists() and target.samefile(source):
         raise UsageError(f"{target} is the input; choose another output")

@@ -260,3 +260,9 @@ def test_a_metric_without_a_version_is_refused(project):
 def test_what_is_no_evaluator_or_metric_is_refused(project, override, words):
     assert words in refused(override)
     assert not (project / "made_by_a_file").exists()
+
+
+@pytest.mark.parametrize("name", ["id", "group", "expected", "completions", "augmented"])
+def test_an_input_of_a_taken_name_is_refused(project, name):
+    program = '{"programs.schema:SchemaExtraction": {"model": "schema.py:Invoice", "inputs": ["' + name + '"]}}'
+    assert name in refused(f"program={program}")

@@ -223,3 +223,22 @@ def test_a_part_that_is_absent_is_not_counted_and_an_unscored_one_is():
 
 def test_an_error_without_words_still_has_a_sentence():
     assert failure_sentence(ValueError()) == ("ValueError: no message", False)
+
+
+def test_a_forgotten_return_is_a_broken_program(setting):
+    class Silent(Copy):
+        def forward(self, text):
+            self.extract(text=text)
+
+    with pytest.raises(HarnessError, match="the program returned NoneType, not a dspy"):
+        setting(program=Silent())()
+
+
+def test_a_number_no_record_can_hold_is_an_unreadable_answer(setting):
+    class Infinite(Copy):
+        def forward(self, text):
+            return dspy.Prediction(label=float("inf"))
+
+    result = setting(program=Infinite())()
+    assert {row.failure for row in result.rows} == {"program"}
+    assert result.total.score == 0.0

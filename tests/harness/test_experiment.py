@@ -300,3 +300,10 @@ def test_edited_code_of_ones_own_is_a_new_experiment(project, scripted):
         assert not result.replayed
         fingerprints.add(result.fingerprint)
     assert len(fingerprints) == 3
+
+
+def test_a_bundle_is_measured_under_its_own_prompt_form(finished, project, scripted):
+    endpoints, provider = scripted()
+    experiment = load_experiment("experiment.yaml", ["adapter=json"])
+    document = evaluate_program(experiment, bundle=project / finished[0].bundle, endpoints=endpoints)
+    assert (document["score"], provider.requests) == (1.0, [])

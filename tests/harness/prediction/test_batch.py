@@ -1,6 +1,7 @@
 """Predictions over many documents: order, resuming, failures, interrupts."""
 
 import json
+import os
 import threading
 
 import dspy
@@ -355,3 +356,19 @@ def test_a_server_of_ones_own_is_reached_by_its_address(tmp_path, monkeypatch):
     )
     with pytest.raises(UsageError, match="api_base"):
         predict_bundle(tmp_path / "bundle", ask(tmp_path, "a"), tmp_path / "other.jsonl", api_base="not an address")
+
+
+def test_what_is_not_a_regular_file_is_never_replaced(tmp_path):
+    make_bundle(tmp_path / "bundle", {"model": "scripted/small"})
+    source = ask(tmp_path, "a")
+    (tmp_path / "link").symlink_to(tmp_path / "target.jsonl")
+    with pytest.raises(UsageError, match="not a regular file"):
+        predict_bundle(tmp_path / "bundle", source, tmp_path / "link", "local/smollm2-135m")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="not a regular file"):
+        predict_bundle(tmp_path / "bundle", source, tmp_path / "pipe", "local/smollm2-135m")
+    failures = tmp_path / "out.jsonl.failures.jsonl"
+    failures.write_text(source.read_text())
+    with pytest.raises(UsageError, match="keeps beside it"):
+        predict_bundle(tmp_path / "bundle", failures, tmp_path / "out.jsonl", "local/smollm2-135m")
+    assert failures.exists()
