@@ -338,5 +338,6 @@ def _keep(folder: RunFolder, result: ExperimentResult, tracked: TrackedRun) -> N
 
 def _abandon(folder: RunFolder, tracked: TrackedRun, error: BaseException) -> None:
     interrupted = isinstance(error, RunStopped) and error.reason in (StopReason.INTERRUPT, StopReason.BUDGET)
-    folder.write_state("stopped", tracked.run_id)
+    with contextlib.suppress(OSError):  # a full disk is the reason already being told
+        folder.write_state("stopped", tracked.run_id)
     tracked.finish("killed" if interrupted else "failed")

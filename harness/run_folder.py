@@ -143,4 +143,4 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _slug(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "experiment"
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "experiment"

@@ -10,6 +10,7 @@ microseconds, and a judge's calls are replayed from the answer store.
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 import traceback
@@ -75,7 +76,8 @@ class Scoring:
 
     def _apply(self, example: Any, prediction: Any) -> Score:
         try:
-            score = self.metric(example, prediction)
+            # A copy: a metric that changes its example would change the test of the next program.
+            score = self.metric(copy.deepcopy(example), prediction)
         except Exception as error:  # whatever a metric raises is its bug, never a score
             raise self._stopped(example, f"{type(error).__name__}: {error}", traceback.format_exc()) from error
         if not isinstance(score, Score):

@@ -33,6 +33,7 @@ class Score:
         details: anything worth keeping (a raw reply, counts, repairs). Never a secret.
 
     Raises:
+        TypeError: feedback that is not text, parts that are not Scores by name.
         ValueError: a value that is not a finite number in 0..1, or value and error both set or both missing.
             Use `Score.measured` for a number from elsewhere: it turns such values into an unscored result.
 
@@ -55,6 +56,11 @@ class Score:
         # Copies of its own: what a caller does to its mapping later does not change a Score.
         object.__setattr__(self, "parts", dict(self.parts))
         object.__setattr__(self, "details", dict(self.details))
+        if not isinstance(self.feedback, str):
+            raise TypeError(f"feedback is text, got {type(self.feedback).__name__}")
+        for name, part in self.parts.items():
+            if not isinstance(name, str) or not isinstance(part, Score):
+                raise TypeError(f"parts are Scores by name, got {name!r}: {type(part).__name__}")
         if self.value is None:
             if not self.error:
                 raise ValueError("a Score without a value says why: give error=")

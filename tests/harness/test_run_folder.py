@@ -61,3 +61,9 @@ def test_a_damaged_state_counts_as_none(tmp_path):
 def test_no_draft_is_left_behind(tmp_path):
     write_atomically(tmp_path / "a" / "b.json", "1")
     assert [file.name for file in (tmp_path / "a").iterdir()] == ["b.json"]
+
+
+def test_names_of_any_script_have_folders_of_their_own(tmp_path):
+    folders = {RunFolder(name, Fingerprint.of({}), tmp_path).path for name in ("名前", "漢字", "a/b", "..")}
+    assert len(folders) == 4
+    assert all(folder.parent == tmp_path / "mlruns" / "runs" for folder in folders)

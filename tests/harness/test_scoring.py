@@ -84,3 +84,14 @@ def test_a_failed_program_scores_zero_and_misses_each_expected_field():
 
 def test_a_failed_program_under_a_metric_that_needs_its_source_has_no_parts():
     assert Scoring(Counting(Score(1.0)), CONTRACT, Ledger().stop).failed(example(), "empty answer").parts == {}
+
+
+def test_a_metric_cannot_change_the_example():
+    class Changing(Counting):
+        def __call__(self, example, prediction):
+            example["expected"].clear()
+            return super().__call__(example, prediction)
+
+    kept = example(expected={"vendor": "Acme"})
+    Scoring(Changing(Score(1.0)), CONTRACT, Ledger().stop).score(kept, prediction({"a": 1}))
+    assert kept["expected"] == {"vendor": "Acme"}

@@ -56,3 +56,9 @@ def test_plain_data_and_back():
 def test_versions_follow_the_configuration():
     assert config_version("a", {"x": 1, "y": 2}) == config_version("a", {"y": 2, "x": 1})
     assert len({config_version("a", {"x": 1}), config_version("b", {"x": 1}), config_version("a", {"x": 2})}) == 3
+
+
+@pytest.mark.parametrize("wrong", [{"feedback": None}, {"parts": {"a": 5}}, {"parts": {1: Score(1.0)}}])
+def test_what_no_report_can_show_is_refused_where_it_is_made(wrong):
+    with pytest.raises(TypeError):
+        Score(0.5, **wrong)
