@@ -106,7 +106,7 @@ class OutputContract:
         by_alias = None if is_json_record(self.annotation) else True
         try:
             plain = plain_data(value, by_alias=by_alias)
-            json.dumps(plain, allow_nan=False)
+            json.dumps(plain, allow_nan=False, ensure_ascii=False).encode()  # half a character has no bytes
         except (PydanticSerializationError, TypeError, ValueError) as error:
             raise RecordError("", f"JSON cannot hold this value: {error}") from error
         return plain

@@ -242,3 +242,9 @@ def test_a_number_no_record_can_hold_is_an_unreadable_answer(setting):
     result = setting(program=Infinite())()
     assert {row.failure for row in result.rows} == {"program"}
     assert result.total.score == 0.0
+
+
+def test_half_a_character_is_an_unreadable_answer(setting):
+    result = setting(lambda request: '{"label": "a\\ud800b"}')(4)
+    assert {row.failure for row in result.rows} == {"program"}
+    assert "JSON cannot hold this value" in result.rows[0].error
