@@ -117,21 +117,20 @@ def aggregate(
     clusters = _clusters(values, groups)
     n_scored = int(clusters.counts.sum())
     total = math.fsum(clusters.sums)
+    if not n_scored:
+        return Aggregate(None, 0, len(values), 0.0, None)
+    # A mean lies between its smallest and largest value, and its interval around it; rounding may leave that by 1e-16.
+    scored = [value for value in values if value is not None and math.isfinite(value)]
+    lowest, highest = min(scored), max(scored)
+    score = min(max(total / n_scored, lowest), highest)
+    interval = clusters.interval(confidence, seed, resamples)
     return Aggregate(
-        score=total / n_scored if n_scored else None,
+        score=score,
         n_scored=n_scored,
         n_total=len(values),
-        lower_bound=total / len(values) if len(values) else 0.0,
-        interval=_within(values, clusters.interval(confidence, seed, resamples)),
+        lower_bound=min(total / len(values), score),
+        interval=interval and (min(max(lowest, interval[0]), score), max(min(highest, interval[1]), score)),
     )
-
-
-def _within(values: Sequence[float | None], interval: tuple[float, float] | None) -> tuple[float, float] | None:
-    """A mean lies between its smallest and largest value; the resampling's rounding may leave that by 1e-13."""
-    if interval is None:
-        return None
-    scored = [value for value in values if value is not None and math.isfinite(value)]
-    return max(min(scored), interval[0]), min(max(scored), interval[1])
 
 
 def paired_difference(
