@@ -2,7 +2,7 @@
 
     HarnessError                    exit 1   one sentence for people; the message is all they see
     ├── UsageError                  exit 2   a wrong file, key, path, column, name: what, where, nearest valid thing
-    └── ProgramFailure                       the program gave no usable output for one example
+    └── ProgramFailure                       the program gave no usable output for one example; `kind` says why
     RunStopped (BaseException)      exit 1, 3 or 130   nothing may go on: see below
 
 `RunStopped` derives from BaseException because DSPy's evaluators and optimizers turn every Exception into a
@@ -29,8 +29,37 @@ class UsageError(HarnessError):
     exit_code = 2
 
 
+FAILURE_KINDS = (
+    "cut",
+    "refusal",
+    "empty",
+    "context_length",
+    "invalid",
+    "bad_request",
+    "unreadable_reply",
+    "error",
+)
+"""Why an answer cannot be used: ended at its length limit; refused; without content; too long an input; does not parse
+or validate; the request was refused; a reply that is no completion; ended by the server."""
+
+ENDPOINT_KINDS = frozenset({"bad_request", "unreadable_reply", "empty", "error"})
+"""Kinds that are trouble of the place. With all others program and model cannot answer this example."""
+
+
 class ProgramFailure(HarnessError):
-    """The program produced nothing that can be read for one example (truncated, unparsable, invalid)."""
+    """The program produced nothing that can be read for one example.
+
+    Args:
+        message: one sentence that says what to do about it.
+        kind: one of `FAILURE_KINDS`.
+
+    >>> ProgramFailure("answer cut at max_tokens=512; raise models.task.max_tokens", "cut").kind
+    'cut'
+    """
+
+    def __init__(self, message: str, kind: str = "invalid") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class StopReason(Enum):
@@ -38,6 +67,8 @@ class StopReason(Enum):
 
     METRIC = "metric"
     """The metric raised: a bug in it, never a low score."""
+    JUDGE = "judge"
+    """The metric gives no score: its judge cannot be reached or read, so nothing would be measured."""
     MODEL = "model"
     """A model is not there, refuses the key, or stayed unreachable through all retries."""
     BUDGET = "budget"
@@ -46,7 +77,13 @@ class StopReason(Enum):
     """Ctrl-C."""
 
 
-_EXIT_CODES = {StopReason.METRIC: 1, StopReason.MODEL: 1, StopReason.BUDGET: 3, StopReason.INTERRUPT: 130}
+_EXIT_CODES = {
+    StopReason.METRIC: 1,
+    StopReason.JUDGE: 1,
+    StopReason.MODEL: 1,
+    StopReason.BUDGET: 3,
+    StopReason.INTERRUPT: 130,
+}
 
 
 class RunStopped(BaseException):

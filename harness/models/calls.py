@@ -6,10 +6,11 @@ variables, which dspy's own threads, `contextvars.copy_context` and asyncio carr
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _rollout: ContextVar[_Rollout | None] = ContextVar("harness_rollout", default=None)
 _observed: ContextVar[Calls | None] = ContextVar("harness_observed_calls", default=None)
@@ -17,7 +18,7 @@ _observed: ContextVar[Calls | None] = ContextVar("harness_observed_calls", defau
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One answered request.
+    """One answered request; the answer may be one that cannot be used.
 
     Attributes:
         role: who asked.
@@ -38,7 +39,7 @@ class Call:
 @dataclass(slots=True)
 class _Rollout:
     number: int | None
-    drawn: int = 0
+    drawn: Iterator[int] = field(default_factory=itertools.count)  # its `next` is one step, also among threads
 
 
 @contextmanager
@@ -61,8 +62,7 @@ def next_sample() -> tuple[int | None, int]:
     call = _rollout.get()
     if call is None:
         return None, 0
-    call.drawn += 1
-    return call.number, call.drawn - 1
+    return call.number, next(call.drawn)
 
 
 class Calls(list[Call]):
@@ -92,6 +92,11 @@ def calls_of_this_context() -> Iterator[Calls]:
         _observed.reset(token)
         if outer is not None:
             outer.extend(calls)
+
+
+def last_key(role: str) -> str:
+    """The key of the latest call of a role that is observed here, empty when there is none."""
+    return next((call.key for call in reversed(_observed.get() or ()) if call.role == role), "")
 
 
 def note_call(call: Call) -> None:

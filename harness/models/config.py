@@ -28,16 +28,17 @@ class ModelConfig:
 
     Attributes:
         model: `provider/name`, or `local/NAME` / `local/PATH.gguf` for a model run in this process.
-        api_base: an OpenAI-compatible server (or a gateway); None is the provider's own address.
+        api_base: a server of one's own, or a gateway; None is the provider's own address, or for ollama/, vllm/,
+            llamacpp/, lm_studio/ and sglang/ the one where that server usually listens on this machine.
         api_key_env: the environment variable that holds the key; None is the provider's usual one. With an
             `api_base` and no variable no key is sent: a key meant for one provider never travels to another.
         temperature: 0.0 is greedy. Ignored by models whose sampling is fixed (`fixed_sampling`).
         max_tokens: output limit per answer; None is 512 for a local model (about ten times a short record),
             4096 for a remote one, 32000 for a reasoning model, whose thinking counts.
-        timeout: seconds to wait for an answer.
+        timeout: seconds until the whole answer must be there; connecting is given up after 3.
         requests_per_minute: requests are spaced so that no more than this many start in a minute.
         response_schema: whether the server decodes under a JSON Schema; "auto" asks what is known of the model,
-            which is no for an unknown server.
+            and where nothing is known, the server itself, once.
         price: USD per million input and output tokens; None is unknown, which is not zero.
 
     >>> ModelConfig("local/smollm2-135m").output_limit

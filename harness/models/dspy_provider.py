@@ -6,38 +6,45 @@ look-up, and no call to anywhere but the endpoint.
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from dspy import lm15
-from dspy._vendor.lm15.registry import lookup
 from dspy.clients.engines import LiteLLMEngine, LM15Engine
-from dspy.clients.engines.lm15_engine import timeouts_for
-from dspy.lm15 import ProviderDefinition, Request, Response, RouterConfig, UnknownModelError, UnsupportedFeatureError
+from dspy.lm15 import Request, Response, RouterConfig
 
 from harness.errors import UsageError
+from harness.models import replies
 from harness.models.config import ModelConfig, endpoint_digest
 from harness.models.known_models import decodes_under_schema
+from harness.models.routes import COMPATIBLE, Route, find_route, is_loopback
+from harness.models.terms import Terms
+from harness.models.wire import CONNECT_SECONDS, Wire
 
 CONCURRENCY = 8
-_NO_KEY = "EMPTY"
-_BASE_URL_VARIABLES = ("API_BASE", "BASE_URL")
 _SEEDED_DIALECTS = ("openai-chat", "gemini")
-_COMPATIBLE = "openai-compatible"
+_WITHOUT_JSON_MODE = ("anthropic",)
+_OFFLINE_VARIABLE = "LITELLM_LOCAL_MODEL_COST_MAP"
 
 
 class DspyProvider:
     """A model behind a provider's API.
 
+    What the endpoint refuses, or cannot do, is remembered in its terms: a request is changed to fit them before it is
+    sent, and `facts` gives them to a later run, which then never asks again.
+
     Args:
         role: for messages only.
-        config: the role's model. Without an `api_base`, OPENAI_BASE_URL and its like are heeded, as the
-            providers' own clients do.
+        config: the role's model; see `routes.find_route` for its address and key.
         environ: where the key is read, once, here.
 
     Raises:
-        UsageError: the name is not provider/name, or the key's variable is not set.
+        UsageError: the name is not provider/name, the key's variable is not set, or the provider is one that
+            LiteLLM alone knows and LiteLLM would fetch a price table from the internet when it is loaded.
 
     See `engine.Provider` for the attributes.
     """
@@ -45,124 +52,159 @@ class DspyProvider:
     concurrency = CONCURRENCY
 
     def __init__(self, role: str, config: ModelConfig, environ: Mapping[str, str]) -> None:
-        if not all(config.model.partition("/")):
-            raise UsageError(
-                f"models.{role}: {config.model!r} is no model: write provider/name, such as openai/gpt-4.1-mini, "
-                "or local/smollm2-135m"
-            )
-        key_of_address = config.api_base is None
-        config = replace(config, api_base=config.api_base or _ambient_base(config.model, environ))
+        route = find_route(role, config, environ)
+        config = route.config
         self.model = config.model
         self.host = config.host
         self.endpoint = endpoint_digest(config)
-        self._fixed_sampling = config.fixed_sampling
+        self.secrets = route.secrets
+        self._route = route
         self._timeout = f"no answer within {config.timeout:g} seconds (models.{role}.timeout)"
-        self._wire_model, definition = _route(config)
-        key = _key(role, config, definition, environ, usual=key_of_address)
-        self.secrets = tuple(filter(None, (key if key != _NO_KEY else None, *_credentials(config.api_base))))
-        self._engine = _engine(config, self._wire_model, definition, key)
-        schema = config.response_schema
-        self.supports_response_schema = decodes_under_schema(config) if schema == "auto" else schema
-        self.supported_params = _params(self.supports_response_schema, definition, config)
+        self._unconnected = (
+            f"no connection within {CONNECT_SECONDS:g} seconds: is the server running, is models.{role}.api_base right?"
+        )
+        self._wire: Wire | None = None
+        self._engine = self._open(role, environ)
+        self._at_first = _terms(config, route)
+        self._terms = self._at_first
+        self._lock = threading.Lock()
+        self._sent = threading.local()
+
+    @property
+    def needs_probe(self) -> bool:
+        """Whether nobody knows yet how this endpoint can be asked for JSON."""
+        return self._terms.schema is None
+
+    @property
+    def supports_response_schema(self) -> bool:
+        """Whether it decodes under a JSON Schema, as far as is known."""
+        return self._terms.schema == "json_schema"
+
+    @property
+    def supported_params(self) -> frozenset[str]:
+        """OpenAI's names of the settings it heeds."""
+        terms = self._terms
+        params = {"max_tokens", "top_p", "stop"}
+        if not self._route.config.fixed_sampling:
+            params.add("temperature")
+            if self._route.dialect in _SEEDED_DIALECTS:
+                params.add("seed")
+        if terms.schema in ("json_schema", "json_object"):
+            params.add("response_format")
+        return frozenset(params - terms.refused)
 
     def complete(self, request: Request) -> Response:
         """One attempt at the provider. Raises dspy.lm15 errors, ProviderError itself for an unreadable reply."""
-        config = request.config
-        if self._fixed_sampling:
-            config = replace(config, temperature=None)
+        route, terms = self._route, self._terms
+        request = terms.adapted(replace(request, model=route.wire_model))
+        if route.config.fixed_sampling:
+            request = replace(request, config=replace(request.config, temperature=None))
+        self._sent.terms, self._sent.form = terms, (request.config.response_format or {}).get("type")
+        self._sent.too_large = False
         try:
-            return self._engine.complete(replace(request, model=self._wire_model, config=config))
+            response = self._engine.complete(request)
         except lm15.TransportError as error:
-            if "timed out" not in str(error):
+            if replies.is_late(error):
+                raise lm15.TimeoutError(self._timeout) from error
+            if replies.is_unconnected(error):
+                raise lm15.TransportError(self._unconnected) from error
+            raise
+        except lm15.UnsupportedFeatureError as error:
+            if error.feature != "config.response_format":
                 raise
-            raise lm15.TransportError(self._timeout) from error
+            raise lm15.InvalidRequestError(str(error)) from error
+        except lm15.LM15Error as error:
+            refused = replies.refusal(error, request.model)
+            if refused is not None:
+                return refused
+            self._sent.too_large = replies.limit_is_too_large(error)
+            renamed = replies.rightly_named(error)
+            if renamed is error:
+                raise
+            raise renamed from error
         except (TypeError, ValueError, KeyError, AttributeError) as error:  # a reply of another shape
             raise lm15.ProviderError(f"the reply is not a completion: {error}") from error
+        return replies.read(response, route.dialect, route.definition.id if route.definition else None)
+
+    def give_up(self, setting: str) -> bool:
+        """Do without a setting from now on, because this thread's last request was refused for it.
+
+        Args:
+            setting: temperature, seed, max_tokens (sent under its other name) or response_format (the next simpler
+                way to ask for JSON, unless the file demands one).
+
+        Returns:
+            Whether the next request will be another one. False: the refusal stands.
+        """
+        if setting == "response_format" and self._route.config.response_schema != "auto":
+            return False
+        if setting == "max_tokens" and getattr(self._sent, "too_large", False):
+            return False  # the number was refused; under another name a server may not know, it would not hold
+        with self._lock:
+            sent: Terms = getattr(self._sent, "terms", self._terms)
+            if self._terms.part(setting) != sent.part(setting):
+                return True  # another thread was refused the same in the meantime
+            changed = self._terms.without(setting, getattr(self._sent, "form", None))
+            if changed is None:
+                return False
+            self._terms = changed
+            return True
+
+    def adopt(self, facts: Mapping[str, Any]) -> None:
+        """Take over what was found out about this endpoint: by `capabilities.probe`, or by an earlier run.
+
+        Args:
+            facts: `schema` and `note` as Capabilities has them, or what `facts` gave. A way to ask for JSON that
+                the file demands is kept.
+        """
+        with self._lock:
+            self._terms = self._terms.adopting(facts, schema=self._route.config.response_schema == "auto")
+
+    def facts(self) -> dict[str, Any]:
+        """What was found out by asking, as JSON data; empty when nothing was."""
+        return self._terms.facts(self._at_first)
 
     def close(self) -> None:
         """Close the connections."""
         self._engine.close()
+        if self._wire is not None:
+            self._wire.close()
 
-
-def _route(config: ModelConfig) -> tuple[str, ProviderDefinition | None]:
-    """The name dspy's native client routes by and the provider behind it; None for LiteLLM's."""
-    prefix, _, name = config.model.partition("/")
-    if prefix == "openai" and name and config.api_base and not config.fixed_sampling:
-        return f"{_COMPATIBLE}:{name}", _compatible(config.api_base)
-    spellings = [config.model, f"{prefix}:{name}"] if name else [config.model]
-    for spelling in spellings:
-        try:
-            resolution = LM15Engine(RouterConfig(env={})).resolve(spelling)
-        except (UnknownModelError, UnsupportedFeatureError):
-            continue
-        return spelling, lookup(resolution.provider)
-    return config.model, None
-
-
-def _compatible(api_base: str) -> ProviderDefinition:
-    """Any server that speaks OpenAI's chat dialect; many of them know only `max_tokens`."""
-    return ProviderDefinition.chat(
-        lm15.AccessPolicy(provider=_COMPATIBLE, env_keys=("OPENAI_API_KEY",), base_url=api_base),
-        compat=lm15.OpenAIChatCompat(instruction_role="system", max_tokens_field="max_tokens", cache_control="none"),
-    )
-
-
-def _engine(config: ModelConfig, wire_model: str, definition: ProviderDefinition | None, key: str | None) -> Any:
-    if definition is None:
-        options = {"api_key": key, "api_base": config.api_base, "timeout": config.timeout}
-        return LiteLLMEngine(**{name: value for name, value in options.items() if value is not None})
-    return LM15Engine(
-        RouterConfig(
-            api_keys={definition.id: key} if key else None,
-            base_urls={definition.id: config.api_base} if config.api_base else None,
-            timeouts=timeouts_for(config.timeout),
-            providers=(definition,) if definition.id == _COMPATIBLE else (),
+    def _open(self, role: str, environ: Mapping[str, str]) -> Any:
+        config, definition, key = self._route.config, self._route.definition, self._route.key
+        if definition is None:
+            _refuse_a_call_home(role, config)
+            options = {"api_key": key, "api_base": config.api_base, "timeout": config.timeout}
+            return LiteLLMEngine(**{name: value for name, value in options.items() if value is not None})
+        self._wire = Wire(config.timeout, direct=is_loopback(config.api_base))
+        return LM15Engine(
+            RouterConfig(
+                env=environ,
+                api_keys={definition.id: key} if key else None,
+                base_urls={definition.id: config.api_base} if config.api_base else None,
+                transport=self._wire,
+                providers=(definition,) if definition.id == COMPATIBLE else (),
+            )
         )
+
+
+def _terms(config: ModelConfig, route: Route) -> Terms:
+    terms = Terms(
+        json_object=route.dialect not in _WITHOUT_JSON_MODE,
+        other_limit_field=route.other_limit_field,
     )
+    if config.response_schema != "auto":
+        return replace(terms, schema="json_schema" if config.response_schema else "none")
+    known = decodes_under_schema(config)
+    return terms if known is None else replace(terms, schema="json_schema" if known else "none")
 
 
-def _key(
-    role: str, config: ModelConfig, definition: ProviderDefinition | None, environ: Mapping[str, str], *, usual: bool
-) -> str | None:
-    """The key to send. `usual` allows the provider's own variables: never to an address the file names."""
-    if config.api_key_env:
-        key = environ.get(config.api_key_env)
-        if not key:
-            raise UsageError(_missing(role, config, config.api_key_env))
-        return key
-    if not usual:
-        return _NO_KEY
-    if definition is None:
-        return environ.get(f"{config.model.partition('/')[0].upper()}_API_KEY")
-    variables = definition.access.env_keys
-    key = next((environ[name] for name in variables if environ.get(name)), None)
-    if key is None and variables:
-        raise UsageError(_missing(role, config, " or ".join(variables)))
-    return key or definition.placeholder_key
-
-
-def _missing(role: str, config: ModelConfig, variable: str) -> str:
-    return f"models.{role}: {config.model!r} needs its key in the environment variable {variable}, which is not set"
-
-
-def _ambient_base(model: str, environ: Mapping[str, str]) -> str | None:
-    prefix = model.partition("/")[0].upper().replace("-", "_")
-    return next((environ[f"{prefix}_{name}"] for name in _BASE_URL_VARIABLES if environ.get(f"{prefix}_{name}")), None)
-
-
-def _credentials(api_base: str | None) -> tuple[str, ...]:
-    """What of an address must not be shown: `user:password@`."""
-    if api_base is None or "@" not in api_base:
-        return ()
-    return (api_base.split("://", 1)[-1].rsplit("@", 1)[0],)
-
-
-def _params(schema: bool, definition: ProviderDefinition | None, config: ModelConfig) -> frozenset[str]:
-    params = {"max_tokens", "top_p", "stop"}
-    if not config.fixed_sampling:
-        params.add("temperature")
-        if definition is not None and definition.dialect in _SEEDED_DIALECTS:
-            params.add("seed")
-    if schema:
-        params.add("response_format")
-    return frozenset(params)
+def _refuse_a_call_home(role: str, config: ModelConfig) -> None:
+    """LiteLLM downloads a price table when it is loaded, unless the environment of the process says otherwise."""
+    if "litellm" in sys.modules or os.environ.get(_OFFLINE_VARIABLE, "").lower() == "true":
+        return
+    name = config.model.partition("/")[2]
+    raise UsageError(
+        f"models.{role}: {config.model!r} needs LiteLLM, which downloads a price table when it is loaded: set "
+        f"{_OFFLINE_VARIABLE}=True, or write openai/{name} with the provider's OpenAI-compatible address as api_base"
+    )

@@ -1,7 +1,8 @@
 """The engine behind every role's LM: store, then limits, then ledger, then the provider.
 
-    request -> key -> in flight or in the store? -> slot -> ledger.reserve -> provider -> ledger.settle -> store
-                                                      ^----- retry after a wait -----'
+    request -> key -> in flight or in the store? -> sent, by `sending.Sender`, until it is answered -> store
+                 ^                                                                       |
+                 '----------- once more with twice the max_tokens when it is cut <-------'
 
 What comes back out of `complete` is one of three things: a complete answer; ProgramFailure (an Exception) when this
 request has no usable answer; RunStopped (a BaseException) when no request may follow. Nothing else leaves, so nothing
@@ -11,77 +12,43 @@ that is not an answer can become a score.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Protocol
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NoReturn, TypeVar
 
 from dspy import lm15
 from dspy.lm15 import Request, Response
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
-from harness.errors import ProgramFailure, RunStopped, StopReason, UsageError
-from harness.models import faults
-from harness.models.calls import Call, calls_of_this_context, next_sample, note_call
+from harness.errors import ENDPOINT_KINDS, ProgramFailure, RunStopped, StopReason, UsageError
+from harness.models import answers, capabilities, faults
+from harness.models.calls import Call, calls_of_this_context, last_key, next_sample, note_call
 from harness.models.ledger import Ledger, Price
-from harness.models.limits import EndpointLimits
-from harness.models.request_key import request_key, response_from_dict, response_to_dict, with_sampling_seed
+from harness.models.provider import Endpoint, Provider
+from harness.models.request_key import request_key, response_from_dict, response_to_dict
+from harness.models.sending import ADAPTABLE, Fault, Question, Sender
 from harness.models.store import AnswerStore
 
-__all__ = ["ATTEMPTS", "AsyncRoleEngine", "Endpoint", "Provider", "RoleEngine", "calls_of_this_context"]
+__all__ = ["AsyncRoleEngine", "Endpoint", "Provider", "RoleEngine", "calls_of_this_context"]
 
-ATTEMPTS = 4
+T = TypeVar("T")
+
 UNUSABLE_IN_A_ROW = 3
-"""Answers without content, or refused as bad requests, after which the endpoint is taken to be in trouble: an account
-that ran dry in the middle of a run says 400 to every request, and none of them may become a score."""
-_FAILURES_OF_THE_QUESTION = ("length", "refusal", "context_length")
-"""Kinds of failure that a working endpoint may well give again and again."""
+"""Requests without a usable answer after which the endpoint may be in trouble: an account that ran dry in the middle of
+a run says 400 to every request, and none of them may become a score. A request that was answered before is sent again
+to find out: where the answers are stored and only the hopeless questions are asked, they come in a row too."""
 REPLAYED = "replayed"
 """Key in `provider_data` of an answer nothing was sent for; holds the usage it had when it was paid."""
-
-
-class Provider(Protocol):
-    """One place that answers requests: a server, a model in this process, a script.
-
-    Attributes:
-        model: the name people know it by.
-        host: where it is, for people; no credentials; empty when that is no place to look.
-        endpoint: a digest of all that decides its answers (`config.endpoint_digest`).
-        concurrency: requests it takes at once, at least 1.
-        supports_response_schema: it decodes under a JSON Schema.
-        supported_params: OpenAI's names of the settings it heeds; "seed" decides whether samples are seeded.
-        secrets: values that must never be seen in a message.
-    """
-
-    model: str
-    host: str
-    endpoint: str
-    concurrency: int
-    supports_response_schema: bool
-    supported_params: frozenset[str]
-    secrets: tuple[str, ...]
-
-    def complete(self, request: Request) -> Response:
-        """One attempt. Raises dspy.lm15 errors; keeps no cache, retries nothing."""
-        ...
-
-    def close(self) -> None:
-        """Let go of connections and memory."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A provider with the limits all its roles share."""
-
-    provider: Provider
-    limits: EndpointLimits
+_TOO_MUCH = ("cut", "context_length", "bad_request")
+"""How a request for a longer answer may end that leaves the answer cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
     response: Response
+    usd: float | None
     paid: bool
 
 
@@ -96,7 +63,6 @@ class RoleEngine:
         price: USD per million tokens, None when unknown.
         seed: the run's seed, mixed into the seeds of sampled answers.
         replicate: the number of a whole repeated measurement; other than 0 never shares sampled or greedy answers.
-        attempts: how often a request is tried while the failure may pass.
         wait: lets seconds pass between attempts; None waits for real, but not past a stop.
     """
 
@@ -113,22 +79,19 @@ class RoleEngine:
         price: Price | None = None,
         seed: int = 0,
         replicate: int = 0,
-        attempts: int = ATTEMPTS,
         wait: Callable[[float], None] | None = None,
     ) -> None:
         self.role = role
         self.provider = endpoint.provider
-        self.supports_response_schema = endpoint.provider.supports_response_schema
-        self.supported_params = endpoint.provider.supported_params
-        self._limits = endpoint.limits
+        self._sender = Sender(role, endpoint, store=store, ledger=ledger, price=price, wait=wait or ledger.pause)
         self._store = store
         self._ledger = ledger
-        self._price = price
+        self._is_free = price == (0.0, 0.0)
         self._seed = seed
         self._replicate = replicate
-        self._attempts = attempts
-        self._wait = wait or ledger.pause
+        self._lock = threading.Lock()
         self._has_answered = False
+        self._answerable: Question | None = None
         self._unusable_in_a_row = 0
 
     def __copy__(self) -> RoleEngine:
@@ -137,6 +100,24 @@ class RoleEngine:
     def __deepcopy__(self, memo: dict[int, Any]) -> RoleEngine:
         # Optimizers deep-copy programs with everything bound to them; the locks and the model must stay one.
         return self
+
+    @property
+    def supports_response_schema(self) -> bool:
+        """Whether the provider decodes under a JSON Schema, as far as is known by now."""
+        return self.provider.supports_response_schema
+
+    @property
+    def supported_params(self) -> frozenset[str]:
+        """OpenAI's names of the settings the provider heeds, as far as is known by now."""
+        return self.provider.supported_params
+
+    def prepare(self) -> None:
+        """Find out how the endpoint can be asked for JSON, unless that is known, or an earlier run found it out.
+
+        Raises:
+            RunStopped: the model is not there, or a limit is reached.
+        """
+        self._or_stop(self._prepare)
 
     def complete(self, request: Request) -> Response:
         """The answer to `request`, paid for at most once.
@@ -147,113 +128,141 @@ class RoleEngine:
         """
         self._ledger.check()
         began = time.perf_counter()
+        key, answer = self._or_stop(lambda: self._answer(request))
+        usage = answer.response.usage
+        if not answer.paid:
+            self._ledger.replayed(self.role, usage, answer.usd)
+        seconds = time.perf_counter() - began
+        note_call(Call(self.role, key, not answer.paid, seconds, usage.input_tokens, usage.output_tokens))
+        return answer.response if answer.paid else _replayed(answer.response)
+
+    def note_unusable(self, kind: str, sentence: str) -> None:
+        """Record that the answer given last cannot be used after all, such as one that does not parse."""
+        self._ledger.unusable(self.role, kind)
+        text = self._sender.scrubbed(f"{self._sender.who}: {sentence}")
+        self._store.put_failure(last_key(self.role), self.provider.endpoint, kind, text)
+
+    def _or_stop(self, work: Callable[[], T]) -> T:
+        """What `work` gives; nothing but a failure of this request, or a stop, leaves."""
         try:
-            key = self._key(request)
-            answer, led = self._store.flights.do(key, lambda: self._stored_or_fresh(key, request))
+            return work()
         except (ProgramFailure, RunStopped):
             raise
         except UsageError as error:  # the store's file went away under the run
             self._stop(str(error))
         except Exception as error:  # noqa: BLE001  a bug of a provider must stop the run: dspy would score it 0
-            self._stop(f"{self._who()}: {self._words(error)}", traceback.format_exc())
-        paid = led and answer.paid
-        if not paid:
-            self._ledger.cached(self.role)
-        usage = answer.response.usage
-        note_call(Call(self.role, key, not paid, time.perf_counter() - began, usage.input_tokens, usage.output_tokens))
-        return answer.response if paid else _replayed(answer.response)
+            words = faults.words(error, self.provider.secrets)
+            self._stop(f"{self._sender.who}: {words}", traceback.format_exc())
 
-    def _key(self, request: Request) -> str:
-        rollout, sample = next_sample()
-        return request_key(
-            request,
-            endpoint=self.provider.endpoint,
-            rollout=rollout,
-            sample=sample,
-            replicate=self._replicate,
-            seed=self._seed,
-        )
+    def _prepare(self) -> None:
+        known = self._store.facts(self.provider.endpoint)
+        if known is not None:
+            self.provider.adopt(known)
+        if self.provider.needs_probe:
+            self.provider.adopt(asdict(capabilities.probe(self._probe)))
+            self._store.put_facts(self.provider.endpoint, self.provider.facts())
 
-    def _stored_or_fresh(self, key: str, request: Request) -> _Answer:
-        stored = self._store.get(key)
-        if stored is not None:
-            self._has_answered = True
-            return _Answer(response_from_dict(stored), paid=False)
-        cut = self._store.cut_answer(key)
-        if cut is not None:
-            self._ledger.cached(self.role)
-            raise ProgramFailure(cut)
-        response = self._send_until_answered(key, request)
-        self._refuse_incomplete(key, request, response)
-        self._has_answered = True
-        self._unusable_in_a_row = 0
-        self._store.put(key, self.provider.endpoint, response_to_dict(response))
-        return _Answer(response, paid=True)
-
-    def _send_until_answered(self, key: str, request: Request) -> Response:
-        if "seed" in self.supported_params:
-            request = with_sampling_seed(request, key)
-        retrying = Retrying(
-            stop=stop_after_attempt(self._attempts),
-            wait=_seconds_to_wait,
-            retry=retry_if_exception(faults.is_retryable),
-            sleep=self._wait,
-            reraise=True,
-        )
+    def _probe(self, request: Request) -> Response:
+        """One request of a probe, which itself reads what the endpoint refuses about the form."""
+        key = request_key(request, endpoint=self.provider.endpoint)
         try:
-            return retrying(self._send, request)
-        except lm15.LM15Error as error:
-            self._give_up(key, error)
+            return self._sender.reply(Question(key, request, ADAPTABLE - {"response_format"}))[0]
+        except Fault as fault:
+            if fault.error is not None and fault.name == "bad_request":
+                raise fault.error from None
+            self._stop(f"{self._sender.who}: {fault.sentence}")
 
-    def _send(self, request: Request) -> Response:
-        with self._limits.slot():
-            self._ledger.reserve(self.role)
-            response = self.provider.complete(request)
-        self._ledger.settle(self.role, response.usage, self._price)
-        return response
+    def _answer(self, request: Request) -> tuple[str, _Answer]:
+        """The answer and its key: of the request itself, or of one for a longer answer when it was cut."""
+        rollout, sample = next_sample()
 
-    def _give_up(self, key: str, error: lm15.LM15Error) -> NoReturn:
-        sentence = f"{self._who()}: {self._words(error)}"
-        if faults.concerns_one_request(error, has_answered=self._has_answered):
-            self._fail(key, error.code or "bad_request", sentence)
-        if faults.is_retryable(error):
-            sentence += f" ({self._attempts} attempts)"
-        self._stop(sentence)
+        def key(request: Request) -> str:
+            return request_key(
+                request,
+                endpoint=self.provider.endpoint,
+                rollout=rollout,
+                sample=sample,
+                replicate=self._replicate,
+                seed=self._seed,
+            )
 
-    def _refuse_incomplete(self, key: str, request: Request, response: Response) -> None:
-        who = self._who()
-        if response.finish_reason == "length":
+        question = Question(key(request), request)
+        try:
+            return question.key, self._once(question)
+        except ProgramFailure as failure:
             limit = request.config.max_tokens
-            at = f"max_tokens={limit}" if limit else "the server's own limit"
-            self._fail(key, "length", f"{who}: answer cut at {at}; raise models.{self.role}.max_tokens")
-        refusal = " ".join(part.text for part in response.message.parts if isinstance(part, lm15.RefusalPart))
-        if refusal or response.finish_reason == "content_filter":
-            self._fail(key, "refusal", f"{who}: refused to answer{': ' + refusal if refusal else ''}")
-        if response.finish_reason == "error":
-            self._fail(key, "error", f"{who}: the server ended the answer with an error")
-        calls = any(isinstance(part, lm15.ToolCallPart) for part in response.message.parts)
-        if not calls and not (response.text or "").strip():
-            self._fail(key, "empty", f"{who}: empty answer")
+            if failure.kind != "cut" or limit is None:
+                raise
+        longer = replace(request, config=replace(request.config, max_tokens=2 * limit))
+        # The model may not write that much, which is no reason to send every limit under another name from now on.
+        second = Question(key(longer), longer, ADAPTABLE - {"max_tokens"}, longer=True)
+        try:
+            return second.key, self._once(second)
+        except ProgramFailure as failure:
+            if failure.kind not in _TOO_MUCH:
+                raise
+            refused = f"is refused: {str(failure).removeprefix(f'{self._sender.who}: ')}"
+            then = f"{2 * limit} {'cuts it too' if failure.kind == 'cut' else refused}"
+        cut = answers.cut_answer(self.role, limit)
+        raise ProgramFailure(f"{self._sender.who}: {cut.sentence} ({then})", cut.kind)
 
-    def _fail(self, key: str, kind: str, sentence: str) -> NoReturn:
-        sentence = faults.scrub(sentence, self.provider.secrets)
-        self._store.put_failure(key, self.provider.endpoint, kind, sentence)
-        if kind not in _FAILURES_OF_THE_QUESTION:
-            self._unusable_in_a_row += 1
-            if self._unusable_in_a_row >= UNUSABLE_IN_A_ROW:
-                self._stop(f"{sentence} ({self._unusable_in_a_row} such answers in a row)")
-        raise ProgramFailure(sentence) from None  # a provider's own error may quote the key in a traceback
+    def _once(self, question: Question) -> _Answer:
+        """The answer from the store or the endpoint, for all who ask the same at this moment."""
+        answer, led = self._store.once(
+            question.key, lambda: self._stored_or_fresh(question), waiting=self._ledger.check
+        )
+        return answer if led else replace(answer, paid=False)
+
+    def _stored_or_fresh(self, question: Question) -> _Answer:
+        stored = self._store.get(question.key)
+        if stored is not None:
+            self._has_answered, self._answerable = True, question
+            return _Answer(response_from_dict(stored.response), stored.usd, paid=False)
+        if self._store.cut_answer(question.key) is not None:
+            self._has_answered = True
+            self._ledger.replayed(self.role, lm15.Usage(), 0.0 if self._is_free else None)
+            cut = answers.cut_answer(self.role, question.request.config.max_tokens)
+            raise ProgramFailure(f"{self._sender.who}: {cut.sentence}", cut.kind)
+        try:
+            response, usd = self._sender.answer(question)
+        except Fault as fault:
+            self._give_up(question, fault)
+        with self._lock:
+            self._has_answered, self._answerable, self._unusable_in_a_row = True, question, 0
+        self._store.put(question.key, self.provider.endpoint, response_to_dict(response), usd)
+        return _Answer(response, usd, paid=True)
+
+    def _give_up(self, question: Question, fault: Fault) -> NoReturn:
+        """Lose this request, or stop the run where the next one would fare no better."""
+        sentence = self._sender.scrubbed(f"{self._sender.who}: {fault.sentence}")
+        with self._lock:
+            self._has_answered = self._has_answered or fault.error is None
+            if not faults.concerns_one_request(fault.name, has_answered=self._has_answered):
+                self._stop(sentence)
+            if fault.name in ENDPOINT_KINDS and not question.longer:
+                self._unusable_in_a_row += 1
+            in_a_row = self._unusable_in_a_row
+        if fault.error is not None:
+            self._sender.record(question, fault.name, fault.sentence)
+        if in_a_row >= UNUSABLE_IN_A_ROW and not self._still_answers():
+            self._stop(f"{sentence} ({in_a_row} such answers in a row)")
+        raise ProgramFailure(sentence, fault.name) from None  # a provider's own error may quote the key in a traceback
+
+    def _still_answers(self) -> bool:
+        """Whether the endpoint answers what it answered before."""
+        if self._answerable is None:
+            return False
+        try:
+            self._sender.answer(self._answerable)
+        except Fault:
+            return False
+        with self._lock:
+            self._unusable_in_a_row = 0
+        return True
 
     def _stop(self, sentence: str, detail: str = "") -> NoReturn:
-        detail = faults.scrub(detail, self.provider.secrets)
+        sentence, detail = self._sender.scrubbed(sentence), self._sender.scrubbed(detail)
         raise self._ledger.stop(RunStopped(StopReason.MODEL, sentence, detail)) from None
-
-    def _who(self) -> str:
-        at = f" at {self.provider.host}" if self.provider.host else ""
-        return f"{self.role} model {self.provider.model!r}{at}"
-
-    def _words(self, error: Exception) -> str:
-        return faults.words(error, self.provider.secrets)
 
 
 class AsyncRoleEngine:
@@ -271,11 +280,6 @@ class AsyncRoleEngine:
     async def complete(self, request: Request) -> Response:
         """See RoleEngine.complete."""
         return await asyncio.to_thread(self._engine.complete, request)
-
-
-def _seconds_to_wait(state: RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
-    return faults.seconds_to_wait(error, state.attempt_number) if error else 0.0
 
 
 def _replayed(response: Response) -> Response:

@@ -26,9 +26,10 @@ def list_price(config: ModelConfig) -> tuple[float, float] | None:
     return (prices[0] * 1e6, prices[1] * 1e6)  # type: ignore[operator]  # both checked in the line above
 
 
-def decodes_under_schema(config: ModelConfig) -> bool:
-    """Whether the model is known to decode under a JSON Schema; False when nothing is known."""
-    return _facts(config).get("supports_response_schema") is True
+def decodes_under_schema(config: ModelConfig) -> bool | None:
+    """Whether the model is known to decode under a JSON Schema; None when nothing is known."""
+    known = _facts(config).get("supports_response_schema")
+    return known if isinstance(known, bool) else None
 
 
 def _facts(config: ModelConfig) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import threading
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,7 @@ class LlamaCppProvider:
     supports_response_schema = True
     supported_params = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "response_format"})
     secrets: tuple[str, ...] = ()
+    needs_probe = False
 
     def __init__(self, model: str, runtime: LlamaRuntime, *, bounds: SchemaBounds | None = None) -> None:
         self.model = model
@@ -116,6 +118,17 @@ class LlamaCppProvider:
         if "error" in reply:
             raise _fault(reply["error"])
         return _response(request.model, reply)
+
+    def give_up(self, setting: str) -> bool:
+        """False: the runtime takes every setting."""
+        return False
+
+    def adopt(self, facts: Mapping[str, Any]) -> None:
+        """Nothing to take over: all is known of the runtime."""
+
+    def facts(self) -> dict[str, Any]:
+        """Nothing had to be found out."""
+        return {}
 
     def close(self) -> None:
         """Free the runtime's memory; the next call loads it again."""

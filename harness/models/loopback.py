@@ -1,4 +1,6 @@
-"""A tiny OpenAI-compatible server on 127.0.0.1 with scripted replies and faults, for tests of a real wire.
+"""A tiny model server on 127.0.0.1 with scripted replies and faults, for tests of a real wire.
+
+It speaks OpenAI's chat dialect, or whichever of `dialects` it is told.
 
 >>> import urllib.request
 >>> with LoopbackServer(["hello"]) as server:
@@ -17,6 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from harness.models.dialects import OPENAI, Answer, Dialect, Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +51,31 @@ class Received:
     body: Any
 
 
-Script = Sequence[str | Reply] | Callable[[Received], str | Reply]
-"""Replies in order, the last one repeated; or a function of the request. A text is a complete answer."""
+Said = str | Answer | Fault | Reply
+"""A text is a complete answer; answers and faults are worded in the server's dialect; a Reply is sent as it is."""
+Script = Sequence[Said] | Callable[[Received], Said]
+"""Replies in order, the last one repeated; or a function of the request."""
 
 
 def answer(text: str, *, finish_reason: str = "stop", input_tokens: int = 10, output_tokens: int = 5) -> Reply:
-    """A chat completion with this text."""
-    return Reply(
-        body={
-            "id": "chatcmpl-loopback",
-            "object": "chat.completion",
-            "created": 0,
-            "model": "loopback",
-            "choices": [
-                {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason}
-            ],
-            "usage": {
-                "prompt_tokens": input_tokens,
-                "completion_tokens": output_tokens,
-                "total_tokens": input_tokens + output_tokens,
-            },
-        }
-    )
+    """A chat completion with this text, in OpenAI's dialect."""
+    body = OPENAI.answer(Answer(text, input_tokens=input_tokens, output_tokens=output_tokens))
+    body["choices"][0]["finish_reason"] = finish_reason
+    return Reply(body=body)
 
 
 def fault(status: int, message: str, *, code: str | None = None, retry_after: float | None = None) -> Reply:
-    """An error as OpenAI-compatible servers send it."""
-    headers = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
-    return Reply(status, {"error": {"message": message, "type": code or "error", "code": code}}, headers)
+    """An error, in OpenAI's dialect."""
+    return _worded(Fault(status, message, code, retry_after), OPENAI)
+
+
+def _worded(said: Said, dialect: Dialect) -> Reply:
+    if isinstance(said, Reply):
+        return said
+    if isinstance(said, Fault):
+        headers = {} if said.retry_after is None else {"Retry-After": f"{said.retry_after:g}"}
+        return Reply(said.status, dialect.fault(said), headers)
+    return Reply(body=dialect.answer(Answer(said) if isinstance(said, str) else said))
 
 
 class LoopbackServer:
@@ -82,20 +83,22 @@ class LoopbackServer:
 
     Args:
         script: see `Script`.
+        dialect: how answers and faults are worded.
 
     Attributes:
         requests: everything received, in order.
         api_base: for a model's `api_base`.
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, dialect: Dialect = OPENAI) -> None:
         self.requests: list[Received] = []
         self._script = script
+        self._dialect = dialect
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
-        self.api_base = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self.api_base = f"http://127.0.0.1:{self._server.server_address[1]}{dialect.root}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
@@ -119,7 +122,7 @@ class LoopbackServer:
             self.requests.append(received)
         script = self._script
         said = script(received) if callable(script) else script[min(number, len(script) - 1)]
-        reply = answer(said) if isinstance(said, str) else said
+        reply = _worded(said, self._dialect)
         self._closing.wait(reply.delay)
         return reply
 
@@ -127,6 +130,7 @@ class LoopbackServer:
 def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else every second keep-alive reply waits 40 ms for an acknowledgement
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"null")

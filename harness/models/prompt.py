@@ -4,7 +4,8 @@
 into the last user turn only, so demos and question stop looking alike and a small model stops imitating. There,
 the system message holds the instructions and one line per output key, every demo is a plain user turn and one line
 of JSON, and the question looks exactly like a demo. System message and demos come first and stay the same from
-call to call, so that a server can reuse what it has read.
+call to call, so that a server can reuse what it has read. Each of the three asks once more for an answer it cannot
+read; see `reask`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import dspy
 import pydantic
@@ -25,8 +26,9 @@ from dspy.utils.exceptions import AdapterParseError
 
 from harness.errors import nearest
 from harness.models.outline import outline
+from harness.models.reask import ReAsking, joined, validation_fault
 from programs.contract import is_json_record, predictors_of
-from programs.json_record import arranged, fitted, from_validation_error, plain_data
+from programs.json_record import arranged, fitted, plain_data
 from programs.json_schema import RecordError, Schema, asked_for, closed, has_open_object, resolved
 
 _HEADER = "Answer with one line of JSON. Its keys:"
@@ -48,14 +50,18 @@ def prompt_adapter(name: str) -> dspy.Adapter:
     if name == "json":
         return MapAwareJSONAdapter()
     if name == "chat":
-        # The fallback would ask a second, differently formed question that no budget has planned.
-        return dspy.ChatAdapter(use_json_adapter_fallback=False)
+        # The fallback would ask a second, differently formed question.
+        return ReAskingChatAdapter(use_json_adapter_fallback=False)
     if name == "compact":
         return CompactAdapter()
     raise ValueError(f"there is no prompt adapter {name!r}; {nearest(name, ('json', 'chat', 'compact'))}")
 
 
-class MapAwareJSONAdapter(dspy.JSONAdapter):
+class ReAskingChatAdapter(ReAsking, dspy.ChatAdapter):
+    """DSPy's ChatAdapter."""
+
+
+class MapAwareJSONAdapter(ReAsking, dspy.JSONAdapter):
     """DSPy's JSONAdapter, except that it completes no answer and loses no data to strict structured output.
 
     DSPy repairs what is not JSON, so that half an answer becomes a record that nobody gave; here it is unreadable.
@@ -64,12 +70,13 @@ class MapAwareJSONAdapter(dspy.JSONAdapter):
     """
 
     def _prepare_response_format(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> None:
-        super()._prepare_response_format(lm, lm_kwargs, signature)
-        if "response_format" in lm_kwargs and any(
-            has_open_object(pydantic.TypeAdapter(field.annotation).json_schema())
-            for field in signature.output_fields.values()
-        ):
-            lm_kwargs["response_format"] = {"type": "json_object"}
+        if "response_format" in lm.supported_params:
+            schema = self.use_native_function_calling, lm.supports_response_schema
+            lm_kwargs["response_format"] = _json_response_format(signature, *schema)
+
+    def format_field_structure(self, signature: type[Signature]) -> str:
+        """DSPy's words for the fields."""
+        return _json_field_structure(cast(Any, signature))
 
     def parse(self, signature: type[Signature], completion: str) -> dict[str, Any]:
         """The output fields of a complete JSON answer.
@@ -82,6 +89,34 @@ class MapAwareJSONAdapter(dspy.JSONAdapter):
         except ValueError as error:
             raise _unreadable(signature, completion, str(error), type(self).__name__) from error
         return super().parse(signature, json.dumps(found))
+
+
+# A signature is a class and never changes, and what follows from it takes DSPy milliseconds to work out.
+@functools.lru_cache(maxsize=256)
+def _json_response_format(signature: Any, native_function_calling: bool, with_schema: bool) -> Any:
+    able = SimpleNamespace(supported_params=frozenset(("response_format",)), supports_response_schema=with_schema)
+    settings: dict[str, Any] = {}
+    adapter = dspy.JSONAdapter(use_native_function_calling=native_function_calling)
+    adapter._prepare_response_format(able, settings, signature)
+    schemas = [_type_adapter(field.annotation).json_schema() for field in signature.output_fields.values()]
+    return {"type": "json_object"} if any(map(has_open_object, schemas)) else settings["response_format"]
+
+
+@functools.lru_cache(maxsize=256)
+def _json_field_structure(signature: Any) -> str:
+    return dspy.JSONAdapter().format_field_structure(signature)
+
+
+def _type_adapter(annotation: Any) -> pydantic.TypeAdapter[Any]:
+    try:
+        return _made_type_adapter(annotation)
+    except TypeError:  # an annotation that cannot be hashed
+        return pydantic.TypeAdapter(annotation)
+
+
+@functools.lru_cache(maxsize=256)
+def _made_type_adapter(annotation: Any) -> pydantic.TypeAdapter[Any]:
+    return pydantic.TypeAdapter(annotation)
 
 
 @dataclass(frozen=True)
@@ -147,7 +182,7 @@ def _answer_of_fields(fields: Mapping[str, Any], adapters: Mapping[str, pydantic
     return {"type": "object", "properties": properties, "required": required, "$defs": shared.get("$defs", {})}
 
 
-class CompactAdapter(dspy.JSONAdapter):
+class CompactAdapter(ReAsking, dspy.JSONAdapter):
     """Instructions, one line per output key, demos that look exactly like the question.
 
     A program with one output that is a record is asked for the bare record; otherwise the answer has one key per
@@ -291,15 +326,11 @@ def _read_field(name: str, value: Any, annotation: Any, layout: _Layout) -> Any:
     original = layout.originals[name]
     data = value if original is None else fitted(value, original)
     try:
-        return pydantic.TypeAdapter(annotation).validate_json(json.dumps(data))
+        return _type_adapter(annotation).validate_json(json.dumps(data))
     except pydantic.ValidationError as error:
-        problem = from_validation_error(error)
-        path = problem.path if layout.bare else _joined(name, problem.path)
+        problem = validation_fault(error)
+        path = problem.path if layout.bare else joined(name, problem.path)
         raise RecordError(path, problem.message) from error
-
-
-def _joined(name: str, path: str) -> str:
-    return f"{name}{'' if not path or path.startswith('[') else '.'}{path}"
 
 
 def _unreadable(

@@ -15,11 +15,12 @@ from harness.errors import ProgramFailure, UsageError
 from harness.models.calls import rollout
 from harness.models.config import ModelConfig
 from harness.models.dspy_provider import DspyProvider
-from harness.models.engine import AsyncRoleEngine, Endpoint, Provider, RoleEngine
+from harness.models.engine import AsyncRoleEngine, RoleEngine
 from harness.models.known_models import list_price
 from harness.models.ledger import Ledger, Price
 from harness.models.limits import EndpointLimits
 from harness.models.llama_cpp import LlamaCppProvider, LlamaRuntime
+from harness.models.provider import Endpoint, Provider
 from harness.models.schema_bounds import SchemaBounds
 from harness.models.store import AnswerStore
 from harness.models.weights import Weights, locate
@@ -134,6 +135,37 @@ class Endpoints:
             self._weights[model, base_dir] = locate(model, base_dir)
         weights = self._weights[model, base_dir]
         return self._runtimes.setdefault(weights.path.resolve(), LlamaRuntime(weights))
+
+
+def preflight(lms: Mapping[str, RoleLM]) -> list[str]:
+    """Find out what has to be known of every role's endpoint before its first request; one sentence per role.
+
+    Nothing is sent to an endpoint that is known or was asked in an earlier run; see `RoleEngine.prepare`.
+
+    Raises:
+        RunStopped: a model is not there, or a limit is reached.
+    """
+    for lm in lms.values():
+        lm.engine.prepare()
+    return [_preflight_sentence(role, lm.engine.provider) for role, lm in lms.items()]
+
+
+def _preflight_sentence(role: str, provider: Provider) -> str:
+    place = f" at {provider.host}" if provider.host else ""
+    facts = provider.facts()
+    if provider.supports_response_schema:
+        how = "decodes under the schema"
+    elif "response_format" in provider.supported_params:
+        how = "is asked for JSON by its JSON mode, without the schema"
+    else:
+        how = "is asked for JSON in the prompt alone"
+    told = [f"{role}: {provider.model}{place} {how}" + (f" ({facts['note']})" if facts.get("note") else "")]
+    refused = facts.get("refused", [])
+    if refused:
+        told.append(f"{' and '.join(refused)} {'is' if len(refused) == 1 else 'are'} not sent, since refused there")
+    if facts.get("max_tokens_field"):
+        told.append(f"the output limit is sent as {facts['max_tokens_field']}")
+    return "; ".join(told)
 
 
 def build_role_lm(

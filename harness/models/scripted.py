@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from dspy import lm15
 from dspy.lm15 import Request, Response
@@ -39,6 +40,7 @@ class ScriptedProvider:
 
     host = ""
     secrets: tuple[str, ...] = ()
+    needs_probe = False
 
     def __init__(
         self,
@@ -70,6 +72,17 @@ class ScriptedProvider:
         if isinstance(said, BaseException):
             raise said
         return reply(said, model=request.model) if isinstance(said, str) else said
+
+    def give_up(self, setting: str) -> bool:
+        """False: a script takes every setting."""
+        return False
+
+    def adopt(self, facts: Mapping[str, Any]) -> None:
+        """Nothing to take over."""
+
+    def facts(self) -> dict[str, Any]:
+        """Nothing was found out."""
+        return {}
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -108,6 +121,7 @@ def reply(
 
 
 def request_text(request: Request) -> str:
-    """All text of a request: system, then every message."""
+    """All text of a request: system, then every message; images and other parts are passed over."""
     system = request.system if isinstance(request.system, str) else ""
-    return "\n\n".join([system, *(message.text or "" for message in request.messages)])
+    said = ["\n".join(part.text for part in message.parts_of(lm15.TextPart)) for message in request.messages]
+    return "\n\n".join([system, *said])

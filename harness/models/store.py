@@ -1,163 +1,176 @@
-"""Every answer once: the only cache. SQLite, JSON, no pickle; safe under threads and processes."""
+"""Every answer once: the only cache. SQLite, JSON, no pickle; safe under threads, processes and forks."""
 
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from harness.errors import UsageError
+from harness.files import refusal
 from harness.models.flight import SingleFlight
+from harness.models.key_locks import KeyLocks
+from harness.models.per_process import PerProcess
+from harness.models.sqlite_file import SqliteFile
+from harness.models.store_schema import prepare
+from harness.models.store_size import PRAGMAS, SizeLimit
+
+T = TypeVar("T")
 
 STORE = Path("mlruns") / "answers.db"
 """The store of a working folder."""
+LIMIT_BYTES = 4 << 30
+"""What a store may take up on disk when nothing else is said: 4 GiB."""
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS answers (
-    key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, response TEXT NOT NULL, created REAL NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS failures (
-    key TEXT NOT NULL, endpoint TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, created REAL NOT NULL
-);
-CREATE INDEX IF NOT EXISTS failures_by_key ON failures (key);
-CREATE TABLE IF NOT EXISTS test_reads (
-    split TEXT NOT NULL, fingerprint TEXT NOT NULL, created REAL NOT NULL, PRIMARY KEY (split, fingerprint)
-) WITHOUT ROWID;
-"""
 
-_ADVICE = "move it away to start with an empty one, or name another file"
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """An answer that was paid for before.
+
+    Attributes:
+        response: as JSON data.
+        usd: what it cost in US dollars; None when that is unknown.
+    """
+
+    response: dict[str, Any]
+    usd: float | None
 
 
 class AnswerStore:
-    """Complete answers by canonical request key, and how often a test split was read.
+    """Complete answers by canonical request key, what is known of endpoints, and how often a test split was read.
 
     What is stored first stays: a second answer to the same key, from another process, is dropped, so that every
     replay tells the same story. Failures are kept for information and never served.
 
+    Beside the file lies a folder of locks, `NAME-locks`: one small file per request in flight.
+
     Args:
-        path: the SQLite file; it and its folder are made when missing.
+        path: the SQLite file; it and its folder are made when missing, a file of an older version is migrated.
+        limit_bytes: what the file may take up. Above it the oldest answers go, those of the earliest openings first;
+            never one stored since this store was opened, so one run alone may exceed the limit. 0 keeps nothing of
+            earlier openings.
         busy_seconds: how long to wait for another process's write.
 
     Raises:
         UsageError: from the constructor and every method, when the file cannot be read, written or unlocked.
 
-    Attributes:
-        flights: equal requests of this process in flight, by the same keys.
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = AnswerStore(Path(folder) / "answers.db")
+    ...     store.put("key", "endpoint", {"text": "1414 °C"}, usd=0.002)
+    ...     answer = store.get("key")
+    ...     store.close()
+    >>> answer
+    StoredAnswer(response={'text': '1414 °C'}, usd=0.002)
     """
 
-    def __init__(self, path: Path, *, busy_seconds: float = 30.0) -> None:
+    def __init__(self, path: Path, *, limit_bytes: int = LIMIT_BYTES, busy_seconds: float = 30.0) -> None:
         self.path = Path(path)
-        self._busy_seconds = busy_seconds
-        self._lock = threading.Lock()
-        self._idle: list[sqlite3.Connection] = []
-        self._inherited: list[sqlite3.Connection] = []
-        self._process = os.getpid()
-        self.flights: SingleFlight[Any] = SingleFlight()
+        self._flights: PerProcess[SingleFlight[Any]] = PerProcess(SingleFlight)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"the folder of the answer store {self.path} cannot be made: {error.strerror}") from error
-        with self._connection() as db:
-            db.executescript(_SCHEMA)
+            sentence = f"the folder of the answer store {self.path} cannot be made"
+            raise refusal(sentence, error) from error
+        self._file = SqliteFile(self.path, "the answer store", pragmas=PRAGMAS, busy_seconds=busy_seconds)
+        self._locks = KeyLocks(self.path.with_name(f"{self.path.name}-locks"))
+        self._locks.sweep()
+        with self._locks.held("", _nothing), self._file.writing() as db:  # no request's key is empty
+            self._opening = prepare(db, self.path)
+        self._size = SizeLimit(self._file, limit_bytes, self._opening)
+        self._size.keep()
 
-    def get(self, key: str) -> dict[str, Any] | None:
-        """The stored answer for a request key, as JSON data."""
-        row = self._one("SELECT response FROM answers WHERE key = ?", (key,))
-        return json.loads(row[0]) if row else None
+    def get(self, key: str) -> StoredAnswer | None:
+        """The stored answer for a request key."""
+        row = self._file.one("SELECT response, usd FROM answers WHERE key = ?", (key,))
+        return StoredAnswer(json.loads(row[0]), row[1]) if row else None
 
-    def put(self, key: str, endpoint: str, response: dict[str, Any]) -> None:
-        """Keep a complete answer."""
+    def put(self, key: str, endpoint: str, response: dict[str, Any], usd: float | None = None) -> None:
+        """Keep a complete answer and what it cost in US dollars."""
+        text = json.dumps(response, separators=(",", ":"))
         self._write(
-            "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", (key, endpoint, json.dumps(response), time.time())
+            "INSERT OR IGNORE INTO answers (key, endpoint, response, usd, created, opening) VALUES (?, ?, ?, ?, ?, ?)",
+            (key, endpoint, text, usd, time.time(), self._opening),
+            len(text),
         )
+
+    def once(self, key: str, call: Callable[[], T], *, waiting: Callable[[], None]) -> tuple[T, bool]:
+        """Run `call` while no other thread or process runs one for the same key.
+
+        Callers of this process that come meanwhile share the result, or the Exception it raised. Those of another
+        process come next: their `call` has to look into the store first. A process that is killed holds nothing up.
+
+        Args:
+            key: the request's key.
+            call: what to do once.
+            waiting: called every few hundredths of a second while waiting; may raise to give up.
+
+        Returns:
+            the result, and whether this caller's own `call` made it.
+        """
+
+        def guard() -> AbstractContextManager[None]:
+            # Who will find an answer needs no lock: a replay writes nothing, not even beside the file.
+            stored = self._file.one("SELECT 1 FROM answers WHERE key = ?", (key,))
+            return nullcontext() if stored else self._locks.held(key, waiting)
+
+        return self._flights.get().do(key, call, waiting=waiting, guard=guard)
 
     def put_failure(self, key: str, endpoint: str, kind: str, text: str) -> None:
         """Record why a request got no usable answer. Never served."""
-        self._write("INSERT INTO failures VALUES (?, ?, ?, ?, ?)", (key, endpoint, kind, _encodable(text), time.time()))
+        text = _encodable(text)
+        self._write(
+            "INSERT INTO failures (key, endpoint, kind, text, created, opening) VALUES (?, ?, ?, ?, ?, ?)",
+            (key, endpoint, kind, text, time.time(), self._opening),
+            len(text),
+        )
 
     def cut_answer(self, key: str) -> str | None:
         """Why the answer to this very request, output limit included, was cut; None when it was not.
 
         A cut answer is never served as an answer, but asking for it again would only pay for the same cut.
         """
-        row = self._one("SELECT text FROM failures WHERE key = ? AND kind = 'length' LIMIT 1", (key,))
+        # Files of older versions call it "length".
+        row = self._file.one("SELECT text FROM failures WHERE key = ? AND kind IN ('cut', 'length') LIMIT 1", (key,))
         return row[0] if row else None
 
     def failures(self) -> list[tuple[str, str, str]]:
         """Recorded failures, oldest first: request key, kind, text."""
-        with self._connection() as db:
+        with self._file.connection() as db:
             return db.execute("SELECT key, kind, text FROM failures ORDER BY rowid").fetchall()
+
+    def facts(self, endpoint: str) -> dict[str, Any] | None:
+        """What was found out about an endpoint, as JSON data; None when nothing was."""
+        row = self._file.one("SELECT facts FROM facts WHERE endpoint = ?", (endpoint,))
+        return json.loads(row[0]) if row else None
+
+    def put_facts(self, endpoint: str, facts: dict[str, Any]) -> None:
+        """Keep what was found out about an endpoint; it replaces what was known."""
+        self._file.write("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", (endpoint, json.dumps(facts), time.time()))
 
     def mark_read(self, split: str, fingerprint: str) -> None:
         """Note that the experiment `fingerprint` read the test split; again is the same read."""
-        self._write("INSERT OR IGNORE INTO test_reads VALUES (?, ?, ?)", (split, fingerprint, time.time()))
+        self._file.write("INSERT OR IGNORE INTO test_reads VALUES (?, ?, ?)", (split, fingerprint, time.time()))
 
     def times_read(self, split: str) -> int:
         """How many different experiments read the test split."""
-        row = self._one("SELECT COUNT(*) FROM test_reads WHERE split = ?", (split,))
+        row = self._file.one("SELECT COUNT(*) FROM test_reads WHERE split = ?", (split,))
         return int(row[0]) if row else 0
 
     def close(self) -> None:
         """Close the connections that are not in use. The store can be used again."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._file.close()
 
-    def _one(self, query: str, values: tuple[Any, ...]) -> Any:
-        with self._connection() as db:
-            return db.execute(query, values).fetchone()
+    def _write(self, statement: str, values: Sequence[Any], size: int) -> None:
+        self._file.write(statement, values)
+        self._size.stored(size)
 
-    def _write(self, statement: str, values: tuple[Any, ...]) -> None:
-        with self._connection() as db:
-            db.execute(statement, values)
 
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one statement; as many exist as were ever used at once, not one per thread."""
-        try:
-            connection = self._take()
-            try:
-                yield connection
-            except BaseException:
-                connection.close()
-                raise
-        except sqlite3.Error as error:
-            raise UsageError(self._sentence(error)) from error
-        with self._lock:
-            self._idle.append(connection)
-
-    def _take(self) -> sqlite3.Connection:
-        with self._lock:
-            if self._process != os.getpid():  # a fork: an inherited connection is neither used nor closed here
-                self._inherited += self._idle
-                self._process, self._idle = os.getpid(), []
-            if self._idle:
-                return self._idle.pop()
-        connection = sqlite3.connect(
-            self.path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
-        )
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
-
-    def _sentence(self, error: sqlite3.Error) -> str:
-        words = str(error)
-        if "locked" in words or "busy" in words:
-            return f"the answer store {self.path} stayed locked by another process for {self._busy_seconds:g} seconds"
-        if "not a database" in words or "malformed" in words:
-            return f"the answer store {self.path} is damaged ({words}); {_ADVICE}"
-        return f"the answer store {self.path} cannot be used ({words}); check the folder's permissions and space"
+def _nothing() -> None:
+    pass
 
 
 def _encodable(text: str) -> str:

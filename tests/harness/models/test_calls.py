@@ -2,7 +2,7 @@ import asyncio
 import contextvars
 from concurrent.futures import ThreadPoolExecutor
 
-from harness.models.calls import Call, calls_of_this_context, next_sample, note_call, rollout
+from harness.models.calls import Call, calls_of_this_context, last_key, next_sample, note_call, rollout
 
 
 def _call(role="task", cached=False):
@@ -60,3 +60,19 @@ def test_samples_are_numbered_inside_one_call():
         with rollout(7):
             assert next_sample() == (7, 0)
         assert next_sample() == (None, 2)
+
+
+def test_samples_of_one_call_in_threads_have_numbers_of_their_own():
+    with rollout(3), ThreadPoolExecutor(8) as pool:
+        drawn = [pool.submit(contextvars.copy_context().run, next_sample) for _ in range(200)]
+
+    assert sorted(future.result() for future in drawn) == [(3, number) for number in range(200)]
+
+
+def test_the_latest_key_of_a_role():
+    assert last_key("task") == ""
+    with calls_of_this_context():
+        assert last_key("task") == ""
+        for role, key in (("task", "a"), ("task", "b"), ("judge", "c")):
+            note_call(Call(role, key, False, 0.1, 1, 1))
+        assert (last_key("task"), last_key("judge"), last_key("teacher")) == ("b", "c", "")

@@ -1,13 +1,12 @@
-"""Remote models over a real wire: a loopback server that answers, refuses, hangs and breaks off."""
+"""Remote models over a real wire, through the whole engine: faults, probe, settings given up, keys."""
 
-import socket
-import subprocess
-import sys
-import textwrap
+import threading
 
 import dspy
 import pydantic
 import pytest
+from dspy import lm15
+from dspy.lm15 import Request
 
 from harness.errors import ProgramFailure, RunStopped, StopReason
 from harness.models.config import ModelConfig
@@ -15,7 +14,6 @@ from harness.models.dspy_provider import DspyProvider
 from harness.models.ledger import Ledger
 from harness.models.loopback import LoopbackServer, Reply, answer, fault
 from harness.models.roles import Endpoints, build_role_lm
-from harness.results import RoleUsage
 
 KEY = "sk-loopback-1234567890"
 
@@ -51,26 +49,9 @@ def test_a_compatible_server_gets_what_every_such_server_understands(connect, le
         "max_tokens": 77,
         "temperature": 0.0,
     }
-    assert ledger.usage()["judge"] == RoleUsage(1, 1, 12, 3, pytest.approx(42e-6))
-
-
-@pytest.mark.parametrize(
-    ("model", "path", "key_header"),
-    [
-        ("openai/m", "/v1/chat/completions", "authorization"),
-        ("openai/gpt-5-mini", "/v1/chat/completions", "authorization"),
-        ("ollama/llama3", "/v1/chat/completions", "authorization"),
-        ("openrouter/meta/llama-3", "/v1/chat/completions", "authorization"),
-        ("anthropic/claude-sonnet-4-5", "/v1/messages", "x-api-key"),
-        ("gemini/gemini-2.5-flash", "/v1/models/gemini-2.5-flash:generateContent", "x-goog-api-key"),
-    ],
-)
-def test_each_provider_is_spoken_to_in_its_own_dialect(connect, model, path, key_header):
-    with LoopbackServer([fault(401, "no")]) as server, pytest.raises(RunStopped, match="no"):
-        connect(server, model)("q")
-
-    assert server.requests[0].path == path
-    assert KEY in server.requests[0].headers[key_header]
+    usage = ledger.usage()["judge"]
+    assert (usage.calls, usage.input_tokens, usage.output_tokens) == (1, 12, 3)
+    assert usage.usd == pytest.approx(42e-6)
 
 
 def test_sampled_requests_carry_a_seed(connect):
@@ -93,7 +74,7 @@ def test_a_reasoning_model_gets_no_temperature(connect):
 
 
 @pytest.mark.parametrize(("declared", "sent"), [("auto", None), (True, "json_schema"), (False, None)])
-def test_a_schema_is_sent_to_an_unknown_server_only_when_the_file_says_so(connect, declared, sent):
+def test_without_a_probe_a_schema_is_sent_only_when_the_file_says_so(connect, declared, sent):
     class Invoice(pydantic.BaseModel):
         vendor: str
 
@@ -114,7 +95,7 @@ def test_a_schema_is_sent_to_an_unknown_server_only_when_the_file_says_so(connec
         (fault(404, "The model `m` does not exist", code="model_not_found"), "The model `m` does not exist"),
         (fault(402, "Payment required"), "Payment required"),
         (fault(429, "You exceeded your current quota", code="insufficient_quota"), "You exceeded your current quota"),
-        (fault(400, "response_format is not supported"), "response_format is not supported"),
+        (fault(400, "this server is strange"), "this server is strange"),
     ],
 )
 def test_a_dead_model_stops_the_run_at_its_first_call_in_the_providers_words(connect, reply, sentence, waits):
@@ -129,32 +110,24 @@ def test_a_dead_model_stops_the_run_at_its_first_call_in_the_providers_words(con
     assert (len(server.requests), waits) == (1, [])
 
 
-def test_a_429_is_waited_out_and_is_no_score(connect, waits):
-    with LoopbackServer([fault(429, "slow down", retry_after=3), fault(500, "oops"), answer("fine")]) as server:
-        assert connect(server)("q") == ["fine"]
-
-    assert waits == [3.0, 2.0]
-    assert len(server.requests) == 3
-
-
 @pytest.mark.parametrize(
     ("reply", "settings", "sentence"),
     [
         (fault(500, "boom"), {}, "boom"),
         (Reply(503, b""), {}, "HTTP 503"),
         (Reply(hang_up=True), {}, "closed connection"),
-        (Reply(delay=5.0), {"timeout": 0.2}, r"no answer within 0\.2 seconds \(models\.judge\.timeout\)"),
+        (Reply(delay=5.0), {"timeout": 0.1}, r"no answer within 0\.1 seconds \(models\.judge\.timeout\)"),
         (Reply(body=b'{"choices": [{"mess'), {}, "is not JSON"),
         (Reply(body=b"<html>sorry</html>", headers={"Content-Type": "text/html"}), {}, "is not JSON"),
         (Reply(body=[1, 2]), {}, "the reply is not a completion"),
+        (Reply(body={}), {}, "the reply is not a completion: it has no choices"),
     ],
 )
-def test_what_may_pass_is_tried_four_times(connect, waits, reply, settings, sentence):
-    with LoopbackServer([reply]) as server, pytest.raises(RunStopped, match=rf"{sentence}.*\(4 attempts\)"):
+def test_what_may_pass_is_tried_again_and_never_becomes_an_answer(connect, reply, settings, sentence):
+    with LoopbackServer([reply]) as server, pytest.raises(RunStopped, match=sentence):
         connect(server, **settings)("q")
 
-    assert len(server.requests) == 4
-    assert len(waits) == 3
+    assert len(server.requests) > 1
 
 
 def test_half_a_json_document_once_is_asked_again(connect):
@@ -162,159 +135,188 @@ def test_half_a_json_document_once_is_asked_again(connect):
         assert connect(server)("q") == ["whole"]
 
 
-def test_an_unreachable_server(connect, ledger):
+def test_an_unreachable_server(connect):
     with LoopbackServer(["never"]) as server:
         pass
 
-    with pytest.raises(RunStopped, match=r"judge model 'openai/m' at 127\.0\.0\.1:[0-9]+: .*\(4 attempts\)"):
+    with pytest.raises(RunStopped, match=r"judge model 'openai/m' at 127\.0\.0\.1:[0-9]+: .*refused"):
         connect(server)("q")
-    assert ledger.usage()["judge"].calls == 4
 
 
-@pytest.mark.parametrize(
-    ("reply", "sentence"),
-    [
-        (answer("half a", finish_reason="length"), r"answer cut at max_tokens=4096; raise models\.judge\.max_tokens"),
-        (answer(""), "empty answer"),
-        (answer("x", finish_reason="content_filter"), "refused to answer"),
-        (Reply(body={"choices": []}), "empty answer"),
-        (Reply(body={}), "empty answer"),
-        (fault(400, "maximum context length is 4096 tokens", code="context_length_exceeded"), "4096 tokens"),
-        (
-            Reply(
-                body={
-                    "choices": [
-                        {
-                            "index": 0,
-                            "finish_reason": "stop",
-                            "message": {"role": "assistant", "content": None, "refusal": "no thanks"},
-                        }
-                    ]
-                }
-            ),
-            "refused to answer: no thanks",
-        ),
-    ],
-)
-def test_an_unusable_answer_fails_one_example_and_no_other(connect, reply, sentence):
+def test_an_unusable_answer_fails_one_example_and_no_other(connect):
+    refused = {"role": "assistant", "content": None, "refusal": "no thanks"}
+    reply = Reply(body={"choices": [{"index": 0, "finish_reason": "stop", "message": refused}]})
     with LoopbackServer([reply, "good"]) as server:
         lm = connect(server)
-        with pytest.raises(ProgramFailure, match=sentence):
+        with pytest.raises(ProgramFailure, match="no thanks"):
             lm("q")
         assert lm("another") == ["good"]
 
 
-def test_two_models_never_see_each_others_key_or_address(connect):
-    with LoopbackServer(["a"]) as mistral, LoopbackServer(["b"]) as other:
-        environ = {"MISTRAL": "key-of-mistral", "OTHER": "key-of-other", "OPENAI_API_KEY": "key-of-openai"}
-        connect(mistral, "openai/mistral-small", environ=environ, api_key_env="MISTRAL")("q")
-        connect(other, "openai/gpt-4o", environ=environ, api_key_env="OTHER")("q")
-        connect(other, "openai/gpt-4o-mini", environ=environ, api_key_env=None)("q")
-
-    assert [r.headers["authorization"] for r in mistral.requests] == ["Bearer key-of-mistral"]
-    assert [r.headers["authorization"] for r in other.requests] == ["Bearer key-of-other", "Bearer EMPTY"]
-    assert [r.body["model"] for r in other.requests] == ["gpt-4o", "gpt-4o-mini"]
+# What an endpoint can do
 
 
-def test_the_key_is_in_no_file_and_no_repr(connect, store, tmp_path):
-    with LoopbackServer([answer("fine"), fault(401, f"bad {KEY}")]) as server:
+def _decodes(body, modes):
+    """A server that takes these ways to ask for JSON and no other."""
+    form = body.get("response_format")
+    if form and form["type"] not in modes:
+        return fault(400, f"response_format.type {form['type']!r} is not supported")
+    return '{"probe": "k7q"}' if form else "hello"
+
+
+@pytest.mark.parametrize(
+    ("modes", "found", "probes"),
+    [
+        (("json_schema", "json_object"), "json_schema", 1),
+        (("json_object",), "json_object", 2),
+        ((), "none", 2),
+    ],
+)
+def test_the_endpoint_is_asked_once_how_it_takes_json(connect, modes, found, probes):
+    with LoopbackServer(lambda received: _decodes(received.body, modes)) as server:
         lm = connect(server)
-        lm("q")
-        with pytest.raises(RunStopped):
-            lm("r")
-        seen = repr(lm.__dict__) + repr(lm.history) + repr(lm.engine.__dict__) + repr(lm.engine.provider)
-    store.close()
+        lm.engine.prepare()
+        assert len(server.requests) == probes
+        later = connect(server)
+        later.engine.prepare()
+        assert len(server.requests) == probes
 
-    assert KEY not in seen
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
-
-
-def test_credentials_in_an_address_are_blotted_out(connect):
-    with LoopbackServer([fault(401, "who is me:pass?")]) as server:
-        base = server.api_base.replace("http://", "http://me:pass@")
-        with pytest.raises(RunStopped) as caught:
-            connect(server, api_base=base)("q")
-
-    assert "pass" not in caught.value.message
-    assert "127.0.0.1" in caught.value.message
+    for engine in (lm.engine, later.engine):
+        assert engine.supports_response_schema is (found == "json_schema")
+        assert ("response_format" in engine.supported_params) is (found != "none")
+        assert engine.provider.facts()["schema"] == found
 
 
-def test_a_gateway_in_the_environment_is_used_and_names_the_endpoint(connect):
-    with LoopbackServer(["via gateway"]) as server:
-        environ = {"OPENAI_BASE_URL": server.api_base, "OPENAI_API_KEY": KEY}
-        lm = connect(server, "openai/gpt-4.1-mini", environ=environ, api_base=None, api_key_env=None)
-        direct = connect(
-            server, "openai/gpt-4.1-mini", environ={"OPENAI_API_KEY": KEY}, api_base=None, api_key_env=None
-        )
-        assert lm("q") == ["via gateway"]
+@pytest.mark.parametrize(("modes", "sent"), [(("json_object",), {"type": "json_object"}), ((), None)])
+def test_a_program_asks_as_the_endpoint_takes_it(connect, modes, sent):
+    with LoopbackServer(lambda received: _decodes(received.body, modes)) as server:
+        lm = connect(server)
+        lm.engine.prepare()
+        with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
+            assert dspy.Predict("question -> probe")(question="q, in JSON") if modes else True
+        form = {"type": "json_schema", "name": "a", "schema": {"type": "object"}}
+        lm.engine.provider.complete(_asking(response_format=form))
 
-    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
-    assert lm.model != direct.model
-
-
-def test_nothing_but_the_endpoint_is_contacted(connect, monkeypatch):
-    monkeypatch.delenv("LITELLM_LOCAL_MODEL_COST_MAP", raising=False)
-    reached = []
-    connect_socket = socket.socket.connect
-
-    def watched(self, address):
-        reached.append(address[0])
-        return connect_socket(self, address)
-
-    monkeypatch.setattr(socket.socket, "connect", watched)
-    with LoopbackServer(["fine"]) as server:
-        connect(server, price=(1, 1))("q")
-
-    assert set(reached) == {"127.0.0.1"}
+    assert server.requests[-1].body.get("response_format") == sent
 
 
-def test_a_provider_only_litellm_knows_goes_through_litellm(tmp_path):
-    program = textwrap.dedent("""
-        import sys
-        from pathlib import Path
-        from harness.models.config import ModelConfig
-        from harness.models.ledger import Ledger
-        from harness.models.loopback import LoopbackServer, fault
-        from harness.models.roles import Endpoints, build_role_lm
-        from harness.models.store import AnswerStore
-        store, ledger = AnswerStore(Path(sys.argv[1])), Ledger()
-        with LoopbackServer(["fine", fault(401, "bad sk-mistral-1")]) as server:
-            endpoints = Endpoints({"MISTRAL_API_KEY": "sk-mistral-1"})
-            lm = build_role_lm("task", ModelConfig("mistral/tiny", api_base=server.api_base,
-                               api_key_env="MISTRAL_API_KEY"), endpoints=endpoints, store=store, ledger=ledger)
-            print(lm("q"), server.requests[0].headers["authorization"])
-            try:
-                lm("r")
-            except BaseException as stop:
-                print(type(stop).__name__, stop)
-            endpoints.close()
-    """)
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, str(tmp_path / "a.db")],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": str(tmp_path)},
-    )
-
-    first, second = run.stdout.strip().splitlines()
-    assert first == "['fine'] Bearer sk-mistral-1"
-    assert second.startswith("RunStopped task model 'mistral/tiny' at 127.0.0.1:")
-    assert "bad ***" in second
+def test_known_models_are_not_asked():
+    keys = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
+    for model in ("openai/gpt-4.1-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"):
+        provider = DspyProvider("task", ModelConfig(model), keys)
+        provider.close()
+        assert (provider.needs_probe, provider.supports_response_schema, provider.facts()) == (False, True, {})
 
 
-def test_a_key_for_litellm_is_found_and_kept_secret_too():
-    provider = DspyProvider("task", ModelConfig("mistral/tiny"), {"MISTRAL_API_KEY": "sk-mistral-1"})
-    without = DspyProvider("task", ModelConfig("mistral/tiny"), {})
+@pytest.mark.parametrize(
+    "config",
+    [
+        ModelConfig("openai/gpt-4.1-mini", api_base="http://gateway/v1"),
+        ModelConfig("openai/nobody-knows-this", api_key_env="KEY"),
+        ModelConfig("ollama/llama3"),
+    ],
+)
+def test_unknown_places_and_names_are_asked(config):
+    provider = DspyProvider("task", config, {"KEY": KEY})
     provider.close()
 
-    assert provider.secrets == ("sk-mistral-1",)
-    assert without.secrets == ()
+    assert provider.needs_probe
+    assert "response_format" not in provider.supported_params
+
+
+# Settings given up
+
+
+def _asking(**config):
+    return Request(model="m", messages=(lm15.Message.user("q"),), config=lm15.Config(**config))
+
+
+def _refusing(setting, words):
+    return lambda received: fault(400, words) if setting in received.body else "fine"
+
+
+@pytest.mark.parametrize(
+    ("setting", "words", "left"),
+    [
+        ("temperature", "'temperature' does not support 0.0 with this model.", set()),
+        ("seed", "seed is not supported", set()),
+        ("max_tokens", "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.", {"max_completion_tokens"}),
+    ],
+)
+def test_a_refused_setting_is_given_up_once_and_remembered(connect, setting, words, left):
+    with LoopbackServer(_refusing(setting, words)) as server:
+        assert connect(server, temperature=0.8)("q", rollout_id=1) == ["fine"]
+        later = connect(server, temperature=0.8)
+        later.engine.prepare()  # finds the facts; the probe itself is answered too
+        before = len(server.requests)
+        assert later("r", rollout_id=2) == ["fine"]
+
+    bodies = [request.body for request in server.requests]
+    assert [setting in body for body in bodies[:2]] == [True, False]
+    assert left <= set(bodies[-1])
+    assert (len(bodies) - before, setting in bodies[-1]) == (1, False)
+    if setting != "max_tokens":
+        assert setting not in later.engine.supported_params
+
+
+def test_a_refused_seed_is_not_sent_again():
+    with LoopbackServer(_refusing("seed", "seed is not supported")) as server:
+        provider = DspyProvider("task", ModelConfig("openai/m", api_base=server.api_base), {})
+        with pytest.raises(lm15.InvalidRequestError, match="seed"):
+            provider.complete(_asking(seed=3))
+        assert provider.give_up("seed")
+        assert provider.complete(_asking(seed=3)).text == "fine"
+        provider.close()
+
     assert "seed" not in provider.supported_params
 
 
-def test_a_local_server_lm15_knows_needs_no_key():
-    assert DspyProvider("task", ModelConfig("ollama/llama3"), {}).host == "ollama"
+def test_a_limit_refused_for_its_size_is_no_other_name(connect):
+    words = "max_tokens is too large: 4096. This model supports at most 2048 completion tokens."
+    with LoopbackServer([fault(400, words)]) as server, pytest.raises(RunStopped, match="at most 2048"):
+        connect(server)("q")
+
+    assert len(server.requests) == 1
+
+
+def test_what_the_file_demands_is_not_given_up():
+    provider = DspyProvider("task", ModelConfig("openai/m", api_base="http://x/v1", response_schema=True), {})
+    provider.close()
+
+    assert provider.give_up("response_format") is False
+    provider.adopt({"schema": "none"})
+    assert provider.supports_response_schema
+
+
+def test_threads_refused_the_same_give_it_up_together():
+    gate = threading.Barrier(4)
+
+    def serve(received):
+        if "max_tokens" in received.body:
+            gate.wait(10)
+            return fault(400, "max_tokens is not supported")
+        return "fine"
+
+    outcomes = []
+    with LoopbackServer(serve) as server:
+        provider = DspyProvider("task", ModelConfig("openai/m", api_base=server.api_base), {})
+
+        def work():
+            with pytest.raises(lm15.InvalidRequestError):
+                provider.complete(_asking(max_tokens=5))
+            outcomes.append(provider.give_up("max_tokens"))
+            outcomes.append(provider.complete(_asking(max_tokens=5)).text)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert provider.give_up("max_tokens") is False
+        provider.close()
+
+    assert outcomes.count(True) == outcomes.count("fine") == 4
+    assert server.requests[-1].body["max_completion_tokens"] == 5
 
 
 def test_prices_of_unknown_servers_are_unknown_not_zero(connect, ledger):

@@ -1,44 +1,148 @@
 """What a failing provider means for a run: waited out, one example lost, or nothing goes on."""
 
+import threading
 import traceback
+from base64 import b64encode
+from urllib.parse import quote_plus
 
 import dspy
 import pytest
 from dspy import lm15
 
-from harness.errors import ProgramFailure, RunStopped, StopReason, UsageError
+from harness.errors import ENDPOINT_KINDS, ProgramFailure, RunStopped, StopReason, UsageError
 from harness.models.ledger import Ledger
+from harness.models.limits import EndpointLimits
 from harness.models.scripted import ScriptedProvider, reply
-from harness.results import RoleUsage
 
-KEY = "sk-very-secret-value"
+KEY = "sk-very/secret-value"
+IN_BASE64, IN_AN_ADDRESS = b64encode(f"me:{KEY}".encode()).decode(), quote_plus(KEY)
 
 
 def _ask(lm, question="q", **settings):
     return lm(question, **settings)
 
 
-def test_a_429_is_waited_out_as_the_server_asks(scripted_lm, waits, ledger):
-    provider = ScriptedProvider([lm15.RateLimitError("slow down", retry_after=7), lm15.ServerError("oops"), "fine"])
-
-    assert _ask(scripted_lm(provider)) == ["fine"]
-    assert waits == [7.0, 2.0]
-    assert ledger.usage()["task"] == RoleUsage(3, 0, 10, 5, None)
+OVERLOADED, AWAY = lm15.ServerError("overloaded"), lm15.TransportError("connection refused")
+LATE, HTML = lm15.TimeoutError("no answer within 120 seconds"), lm15.ProviderError("not JSON", status=200)
+BUSY, EMPTY = lm15.RateLimitError("slow down"), reply("")
 
 
-def test_an_endpoint_that_stays_away_stops_the_run(scripted_lm, waits, ledger):
-    provider = ScriptedProvider([lm15.TransportError("connection refused")] * 9)
-    lm = scripted_lm(provider, "judge")
+@pytest.mark.parametrize(
+    ("script", "failures"),
+    [
+        ([OVERLOADED] * 3, {"server_error": 3}),
+        ([AWAY] * 3, {"connection": 3}),
+        ([LATE], {"timeout": 1}),
+        ([HTML] * 3, {"unreadable_reply": 3}),
+        ([BUSY] * 7, {"rate_limit": 7}),
+        ([EMPTY] * 2, {"empty": 2}),
+        ([reply("half", finish_reason="error")] * 2, {"error": 2}),
+        ([OVERLOADED, BUSY, LATE, AWAY, EMPTY, HTML, BUSY, OVERLOADED], None),
+    ],
+)
+def test_what_passes_is_waited_out_and_counted_by_its_name(timed_lm, ledger, time, script, failures):
+    provider = ScriptedProvider([*script, "fine"])
 
-    with pytest.raises(RunStopped, match=r"judge model 'scripted/model': connection refused \(4 attempts\)") as caught:
+    assert _ask(timed_lm(provider)) == ["fine"]
+    usage = ledger.usage()["task"]
+    assert usage.calls == len(provider.requests) == len(script) + 1
+    assert sum(usage.failures.values()) == len(script)
+    assert failures in (None, usage.failures)
+    assert len(time.waits) == len(script)
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts"), [(OVERLOADED, 4), (AWAY, 4), (LATE, 2), (HTML, 4), (BUSY, 8)], ids=lambda value: str(value)
+)
+def test_an_endpoint_that_stays_in_trouble_stops_the_run(timed_lm, ledger, time, error, attempts):
+    provider = ScriptedProvider([error] * 20)
+    lm = timed_lm(provider, "judge")
+    words = str(error).partition("\n\n")[0].replace("(", r"\(").replace(")", r"\)")
+
+    with pytest.raises(RunStopped, match=rf"judge model 'scripted/model': {words} \({attempts} attempts\)") as caught:
         _ask(lm)
     assert caught.value.reason is StopReason.MODEL
     assert caught.value.exit_code == 1
-    assert waits == [1.0, 2.0, 4.0]
-    with pytest.raises(RunStopped, match="connection refused"):
+    assert len(provider.requests) == attempts
+    with pytest.raises(RunStopped):
         _ask(lm, "another question")
-    assert len(provider.requests) == 4
+    assert len(provider.requests) == attempts
     assert ledger.stopped is not None
+
+
+def test_a_dead_model_is_known_within_ten_seconds(timed_lm, time):
+    for number in range(20):
+        began = time.now
+        with pytest.raises(RunStopped):
+            _ask(timed_lm(ScriptedProvider([AWAY] * 9), ledger=Ledger()), f"q{number}")
+        assert 5 < time.now - began < 10
+
+
+def test_a_retry_after_is_kept_to_by_all_requests_of_the_endpoint(timed_lm, time, ledger):
+    provider = ScriptedProvider([lm15.RateLimitError("slow down", retry_after=7), OVERLOADED, "fine", "fine too"])
+    limits = EndpointLimits(8, clock=time.clock, wait=time.wait)
+    sent = []
+    provider.complete = lambda request, answer=provider.complete: sent.append(time.now) or answer(request)
+
+    assert _ask(timed_lm(provider, limits=limits)) == ["fine"]
+    assert _ask(timed_lm(provider, "judge", limits=limits), "other") == ["fine too"]
+    assert sent[:2] == [0.0, 7.0]
+    assert 8.4 < sent[2] == sent[3] < 9.6
+    assert ledger.usage()["task"].failures == {"rate_limit": 1, "server_error": 1}
+
+
+def test_too_many_requests_in_many_threads_are_no_score(timed_lm, time, ledger):
+    lock, taken = threading.Lock(), [0]
+
+    def script(request):
+        with lock:
+            taken[0] += 1
+            return lm15.RateLimitError("slow down") if 1 < taken[0] < 6 else request.messages[0].text
+
+    provider = ScriptedProvider(script)
+    lm = timed_lm(provider)
+    said = {}
+    threads = [threading.Thread(target=lambda n=n: said.update({n: _ask(lm.copy(), f"q{n}")})) for n in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert said == {n: [f"q{n}"] for n in range(20)}
+    assert ledger.usage()["task"].failures == {"rate_limit": 4}
+
+
+@pytest.mark.parametrize("error", [lm15.AuthError("bad key"), lm15.UnsupportedModelError("no such model"), AWAY])
+def test_a_dead_model_costs_one_request_however_many_threads(timed_lm, ledger, error):
+    provider = ScriptedProvider([error] * 99)
+    lm = timed_lm(provider)
+    everyone, stops = threading.Barrier(8), []
+
+    def work(number):
+        everyone.wait(10)
+        with pytest.raises(RunStopped) as caught:
+            _ask(lm.copy(), f"q{number}")
+        stops.append(caught.value.message)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(set(stops)) == 1
+    assert len(provider.requests) == (4 if error is AWAY else 1)
+    assert len({request.messages[0].text for request in provider.requests}) == 1
+
+
+@pytest.mark.parametrize("error", [lm15.AuthError("bad key"), lm15.InvalidRequestError("no route", status=404)])
+def test_a_key_or_a_model_that_is_refused_after_answers_may_come_back(timed_lm, ledger, time, error):
+    lm = timed_lm(ScriptedProvider(["1", error, error, error, "2", *[error] * 4]))
+
+    assert [_ask(lm, "a"), _ask(lm, "b")] == [["1"], ["2"]]
+    assert len(time.waits) == 3
+    with pytest.raises(RunStopped, match=rf"{error.message.splitlines()[0]}.* \(4 attempts\)"):
+        _ask(lm, "c")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +151,7 @@ def test_an_endpoint_that_stays_away_stops_the_run(scripted_lm, waits, ledger):
         lm15.AuthError("Incorrect API key provided"),
         lm15.UnsupportedModelError("The model does not exist"),
         lm15.BillingError("You exceeded your quota"),
-        lm15.InvalidRequestError("temperature is not supported"),
+        lm15.InvalidRequestError("the image is too large"),
         lm15.UnsupportedFeatureError("no images here"),
     ],
 )
@@ -91,12 +195,13 @@ def test_too_long_an_input_fails_one_example(scripted_lm, store, waits):
     assert waits == []
 
 
-def test_a_bug_in_a_provider_is_no_score(scripted_lm):
+def test_a_bug_in_a_provider_is_no_score(scripted_lm, ledger):
     def script(request):
         raise KeyError("choices")
 
     with pytest.raises(RunStopped, match="'choices'") as caught:
         _ask(scripted_lm(ScriptedProvider(script)))
+    assert ledger.usage()["task"].failures == {"error": 1}, "its place in flight is free again"
     assert "in script" in caught.value.detail, "the traceback is there for whoever fixes it"
 
 
@@ -148,49 +253,61 @@ def test_a_spent_budget_refuses_the_next_call_but_not_what_is_stored(scripted_lm
     assert _ask(lm, "a") == ["1"]
 
 
-def test_a_known_key_is_in_no_message_traceback_or_file(scripted_lm, store, ledger, tmp_path):
+def test_a_known_key_is_in_no_message_traceback_or_file(scripted_lm, store, tmp_path):
     class Talkative(ScriptedProvider):
         secrets = (KEY,)
 
+    refusal = lm15.Message.assistant([lm15.RefusalPart(f"I do not know {KEY}.")])
     scripts = [
         [lm15.AuthError(f"Incorrect API key: {KEY}")],
         [lm15.ContextLengthError(f"too long for {KEY}")],
         [ValueError(f"bug with {KEY}")],
         [lm15.ServerError(f"oops {KEY}")] * 9,
+        [lm15.AuthError(f"Basic {IN_BASE64}")],
+        [lm15.AuthError(f"http://x/?key={IN_AN_ADDRESS}")],
+        [lm15.Response(None, "m", refusal, "stop", lm15.Usage())],
     ]
     seen = []
-    for script in scripts:
-        try:
-            _ask(scripted_lm(Talkative(script), ledger=Ledger()), str(script[0]))
-        except (RunStopped, ProgramFailure) as error:
-            seen.append("".join(traceback.format_exception(error)))
-            seen.append(getattr(error, "detail", ""))
+    for number, script in enumerate(scripts):
+        with pytest.raises((RunStopped, ProgramFailure)) as caught:
+            _ask(scripted_lm(Talkative(script), ledger=Ledger()), f"q{number}")
+        seen += ["".join(traceback.format_exception(caught.value)), getattr(caught.value, "detail", "")]
+        assert "***" in str(caught.value)
     store.close()
-    seen += [path.read_bytes().decode("latin-1") for path in tmp_path.iterdir()]
+    files = [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
+    assert any("***" in text for text in files), "failures are recorded"
 
-    assert len(seen) == 9
-    # The question itself quotes the key here; the key table holds only its digest.
-    assert [text for text in seen if KEY in text] == []
+    assert [text for text in seen + files if any(form in text for form in (KEY, IN_BASE64, IN_AN_ADDRESS))] == []
 
 
 @pytest.mark.parametrize(
-    "trouble",
-    [lm15.InvalidRequestError("Your credit balance is too low"), reply(""), reply("x", finish_reason="error")],
+    ("trouble", "sent"),
+    [
+        (lm15.InvalidRequestError("Your credit balance is too low"), 1),
+        (HTML, 4),
+        (EMPTY, 3),
+        (reply("x", finish_reason="error"), 3),
+    ],
 )
-def test_trouble_in_a_row_after_good_answers_stops_the_run(scripted_lm, store, ledger, trouble):
-    lm = scripted_lm(ScriptedProvider(["good", trouble, trouble, trouble]))
+def test_trouble_in_a_row_after_good_answers_stops_the_run(timed_lm, ledger, trouble, sent):
+    provider = ScriptedProvider(["good", *[trouble] * 4 * sent])
+    lm = timed_lm(provider)
     assert _ask(lm, "a") == ["good"]
     for question in "bc":
-        with pytest.raises(ProgramFailure):
+        with pytest.raises(ProgramFailure) as lost:
             _ask(lm, question)
+        assert lost.value.kind in ENDPOINT_KINDS
     with pytest.raises(RunStopped, match="3 such answers in a row") as stopped:
         _ask(lm, "d")
     assert stopped.value.reason is StopReason.MODEL
     assert ledger.stopped is not None
+    assert len(provider.requests) == 1 + 4 * sent, "the question that was answered is asked again before the stop"
+    assert provider.requests[-1] == provider.requests[0]
 
 
-def test_a_good_answer_between_starts_the_count_anew(scripted_lm):
-    lm = scripted_lm(ScriptedProvider(["1", reply(""), reply(""), "2", reply(""), reply(""), "3"]))
+def test_a_good_answer_between_starts_the_count_anew(timed_lm):
+    lost = [EMPTY] * 3
+    lm = timed_lm(ScriptedProvider(["1", *lost, *lost, "2", *lost, *lost, "3"]))
     said = []
     for question in "abcdefg":
         try:
@@ -200,9 +317,48 @@ def test_a_good_answer_between_starts_the_count_anew(scripted_lm):
     assert said == ["1", None, None, "2", None, None, "3"]
 
 
-def test_cut_answers_in_a_row_are_the_questions_own(scripted_lm, ledger):
-    lm = scripted_lm(ScriptedProvider([reply("x", finish_reason="length")] * 5))
-    for question in "abcde":
-        with pytest.raises(ProgramFailure):
-            _ask(lm, question)
-    assert ledger.stopped is None
+def test_questions_that_stay_hopeless_are_not_the_endpoints_trouble(timed_lm, ledger, store):
+    def script(request):
+        return lm15.InvalidRequestError("image too large") if "bad" in request.messages[0].text else "fine"
+
+    questions = [*(f"good {n}" for n in range(5)), *(f"bad {n}" for n in range(5))]
+    for sent_good, checks in ((5, 1), (0, 1)):  # in the second run all good answers are stored
+        provider, lost = ScriptedProvider(script), 0
+        lm = timed_lm(provider, ledger=Ledger())
+        for question in questions:
+            try:
+                assert _ask(lm, question) == ["fine"]
+            except ProgramFailure:
+                lost += 1
+        assert lost == 5
+        assert [request.messages[0].text for request in provider.requests].count("good 4") == sent_good // 5 + checks
+        assert len(provider.requests) == sent_good + 5 + checks
+
+
+def test_a_stop_reaches_those_who_wait_for_the_first_answer(timed_lm, ledger):
+    asked, stopped = threading.Event(), threading.Event()
+
+    def script(request):
+        asked.set()
+        stopped.wait(10)
+        return "late"
+
+    provider = ScriptedProvider(script)
+    lm = timed_lm(provider)
+    stops = []
+
+    def second():
+        with pytest.raises(RunStopped, match="interrupted") as caught:
+            _ask(lm.copy(), "second")
+        stops.append(caught.value.reason)
+
+    threads = [threading.Thread(target=_ask, args=(lm.copy(), "first")), threading.Thread(target=second)]
+    threads[0].start()
+    asked.wait(10)
+    threads[1].start()
+    ledger.stop(RunStopped(StopReason.INTERRUPT, "interrupted"))
+    threads[1].join()
+    stopped.set()
+    threads[0].join()
+    assert stops == [StopReason.INTERRUPT]
+    assert len(provider.requests) == 1

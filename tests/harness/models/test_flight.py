@@ -1,4 +1,5 @@
 import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -102,3 +103,86 @@ def test_nothing_is_left_behind_after_an_error():
         flights.do("k", lambda: 1 // 0)
 
     assert flights.do("k", lambda: 1) == (1, True)
+
+
+class Stopped(BaseException):
+    """As a stopped run raises it: no Exception."""
+
+
+def test_a_waiting_caller_may_give_up_and_the_others_go_on():
+    flights: SingleFlight[int] = SingleFlight(every=0.001)
+    call = Waiting(flights)
+    results = []
+    leader = _in_threads(1, lambda: results.append(flights.do("k", call)))
+    assert call.started.wait(10)
+
+    def give_up():
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        flights.do("k", call, waiting=give_up)
+    call.go.set()
+    for thread in leader:
+        thread.join()
+
+    assert results == [(1, True)]
+
+
+def test_a_leader_that_is_stopped_does_not_stop_the_callers_that_wait():
+    flights: SingleFlight[int] = SingleFlight(every=0.001)
+    call = Waiting(flights, Stopped())
+    waited, results = threading.Event(), []
+
+    def lead():
+        with pytest.raises(Stopped):
+            flights.do("k", call)
+
+    threads = _in_threads(1, lead)
+    assert call.started.wait(10)
+    threads += _in_threads(1, lambda: results.append(flights.do("k", call, waiting=waited.set)))
+    assert waited.wait(10)
+    call.go.set()
+    for thread in threads:
+        thread.join()
+
+    assert results == [(2, True)]
+
+
+def test_a_leader_whose_guard_cannot_be_entered_hands_over():
+    flights: SingleFlight[int] = SingleFlight(every=0.001)
+    entered, go, waited, results = threading.Event(), threading.Event(), threading.Event(), []
+
+    @contextmanager
+    def broken():
+        entered.set()
+        assert go.wait(10)
+        raise OSError("no lock")
+        yield
+
+    def lead():
+        with pytest.raises(OSError, match="no lock"):
+            flights.do("k", lambda: 1, guard=broken)
+
+    threads = _in_threads(1, lead)
+    assert entered.wait(10)
+    threads += _in_threads(1, lambda: results.append(flights.do("k", lambda: 2, waiting=waited.set)))
+    assert waited.wait(10)
+    go.set()
+    for thread in threads:
+        thread.join()
+
+    assert results == [(2, True)]
+
+
+def test_only_the_leader_enters_its_guard():
+    flights: SingleFlight[int] = SingleFlight()
+    steps = []
+
+    @contextmanager
+    def guard():
+        steps.append("in")
+        yield
+        steps.append("out")
+
+    assert flights.do("k", lambda: len(steps), guard=guard) == (1, True)
+    assert steps == ["in", "out"]

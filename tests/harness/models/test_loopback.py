@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from harness.models.dialects import DIALECTS, Answer, Fault
 from harness.models.loopback import LoopbackServer, Reply, answer, fault
 
 
@@ -73,3 +74,14 @@ def test_a_slow_reply_does_not_outlive_its_server():
 def test_it_listens_on_this_machine_only():
     with LoopbackServer(["x"]) as server:
         assert server.api_base.startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_answers_and_faults_are_worded_in_its_dialect(dialect):
+    with LoopbackServer([Answer("x"), Fault(429, "slow", retry_after=2)], dialect) as server:
+        assert server.api_base.endswith(dialect.root)
+        told = [_post(server) for _ in range(2)]
+
+    assert json.loads(told[0][2]) == dialect.answer(Answer("x"))
+    assert json.loads(told[1][2]) == dialect.fault(Fault(429, "slow"))
+    assert (told[1][0], told[1][1]["Retry-After"]) == (429, "2")

@@ -7,7 +7,14 @@ import dspy
 import pytest
 from dspy.utils.exceptions import AdapterParseError
 
-from harness.models.prompt import CompactAdapter, MapAwareJSONAdapter, decoding_schema, prompt_adapter, prompt_text
+from harness.models.prompt import (
+    CompactAdapter,
+    MapAwareJSONAdapter,
+    ReAskingChatAdapter,
+    decoding_schema,
+    prompt_adapter,
+    prompt_text,
+)
 from programs import SynthesisExtraction
 
 
@@ -21,7 +28,7 @@ def test_adapters_by_name():
     assert type(prompt_adapter("json")) is MapAwareJSONAdapter
     assert type(prompt_adapter("compact")) is CompactAdapter
     chat = prompt_adapter("chat")
-    assert type(chat) is dspy.ChatAdapter
+    assert type(chat) is ReAskingChatAdapter
     assert chat.use_json_adapter_fallback is False
     with pytest.raises(ValueError, match="there is no prompt adapter 'xml'; known: chat, compact, json"):
         prompt_adapter("xml")

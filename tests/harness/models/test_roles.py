@@ -3,10 +3,11 @@ from pathlib import Path
 import dspy
 import pytest
 
-from harness.errors import UsageError
+from harness.errors import RunStopped, UsageError
 from harness.models.config import ModelConfig
 from harness.models.ledger import Ledger
-from harness.models.roles import Endpoints, RoleLM, build_role_lm
+from harness.models.loopback import LoopbackServer, fault
+from harness.models.roles import Endpoints, RoleLM, build_role_lm, preflight
 from harness.models.schema_bounds import SchemaBounds
 from harness.models.scripted import ScriptedProvider
 
@@ -141,3 +142,72 @@ def test_keys_are_read_from_the_process_environment_by_default(monkeypatch, stor
     config = ModelConfig("openai/m", api_base="http://x/v1", api_key_env="LAB_KEY")
 
     assert build_role_lm("task", config, endpoints=Endpoints(), store=store, ledger=Ledger()).role == "task"
+
+
+# What is told before the first request
+
+
+class _Endpoint(ScriptedProvider):
+    """A script whose endpoint turned out to have these facts."""
+
+    def __init__(self, params, found, host="gpu1:8000"):
+        super().__init__(
+            ["never asked"], "scripted/m", supports_response_schema="response_format" in params and not found
+        )
+        self.supported_params = frozenset(params)
+        self.host = host
+        self._found = found
+
+    def facts(self):
+        return self._found
+
+
+@pytest.mark.parametrize(
+    ("params", "found", "sentence"),
+    [
+        ({"response_format"}, {}, "judge: scripted/m at gpu1:8000 decodes under the schema"),
+        (
+            {"response_format"},
+            {"schema": "json_object", "note": "json_schema is refused"},
+            "judge: scripted/m at gpu1:8000 is asked for JSON by its JSON mode, without the schema "
+            "(json_schema is refused)",
+        ),
+        (
+            {},
+            {"schema": "none", "refused": ["seed", "temperature"], "max_tokens_field": "max_completion_tokens"},
+            "judge: scripted/m at gpu1:8000 is asked for JSON in the prompt alone; seed and temperature are not sent, "
+            "since refused there; the output limit is sent as max_completion_tokens",
+        ),
+        (
+            {},
+            {"refused": ["temperature"]},
+            "judge: scripted/m at gpu1:8000 is asked for JSON in the prompt alone; temperature is not sent, since "
+            "refused there",
+        ),
+    ],
+)
+def test_preflight_tells_where_and_how_every_role_is_asked(scripted_lm, params, found, sentence):
+    provider = _Endpoint(params, found)
+
+    assert preflight({"judge": scripted_lm(provider, "judge")}) == [sentence]
+    assert provider.requests == []
+
+
+def test_preflight_asks_one_endpoint_once(store, ledger):
+    with LoopbackServer(['{"probe": "k7q"}']) as server, Endpoints({}) as endpoints:
+        config = ModelConfig("openai/m", api_base=server.api_base)
+        lms = {role: _build(store, config, role, ledger=ledger, endpoints=endpoints) for role in ("task", "teacher")}
+        told = preflight(lms)
+
+    place = server.api_base.split("/")[2]
+    assert told == [f"{role}: openai/m at {place} decodes under the schema" for role in lms]
+    assert len(server.requests) == ledger.usage()["task"].calls == 1
+
+
+def test_preflight_stops_at_a_model_that_is_not_there(store):
+    with LoopbackServer([fault(404, "no model m here")]) as server, Endpoints({}) as endpoints:
+        lm = _build(store, ModelConfig("openai/m", api_base=server.api_base), endpoints=endpoints)
+        with pytest.raises(RunStopped, match="no model m here"):
+            preflight({"task": lm})
+
+    assert len(server.requests) == 1
