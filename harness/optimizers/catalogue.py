@@ -6,49 +6,18 @@ DSPy's optimizers keep DSPy's argument names; the ones left out are decided by t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, get_origin
+from dataclasses import dataclass, replace
+from typing import Any, get_origin
 
 import dspy
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
-from harness.errors import UsageError, nearest
-from harness.optimizers import dspy_optimizers, nearest_search
-from harness.optimizers.compiled import Compiled, Job
+from harness.errors import RunStopped, StopReason, UsageError, nearest
+from harness.optimizers import dspy_optimizers, gepa_search, mipro, nearest_search, simba
+from harness.optimizers.compiled import Arguments, Compiled, Job
+from harness.optimizers.noise import above_noise
+from harness.optimizers.recorder import Recorder
 from programs.contract import predictors_of
-
-
-class Arguments(BaseModel):
-    """Arguments of an optimizer; unknown ones are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class LabeledFewShotArguments(Arguments):
-    """`k` labelled examples, drawn at random, are the demos of every call."""
-
-    k: int = Field(4, ge=1, le=64)
-
-
-class BootstrapFewShotArguments(Arguments):
-    """Demos made by the teacher on training examples, kept when the metric reaches `metric_threshold`."""
-
-    metric_threshold: float = Field(0.8, ge=0, le=1)
-    max_bootstrapped_demos: int = Field(4, ge=1)
-    max_labeled_demos: int = Field(4, ge=0)
-    max_rounds: int = Field(1, ge=1)
-
-
-class BootstrapRandomSearchArguments(BootstrapFewShotArguments):
-    """`num_candidate_programs` random bootstrapped sets, and the three fixed ones, compared on validation."""
-
-    num_candidate_programs: int = Field(6, ge=1, le=200)
-
-
-class NearestDemosArguments(Arguments):
-    """For each question the `k` most similar labelled examples; with several k, the best on validation."""
-
-    k: tuple[Annotated[int, Field(ge=1, le=64, strict=True)], ...] = Field((2, 4, 6), min_length=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +29,9 @@ class Optimizer:
         summary: one line for `harness list optimizers`.
         arguments: its arguments with their defaults.
         compile: does the work.
-        calls: upper bound of program calls as (by the task role, by the teacher), from
-            (arguments, size of train, size of validation).
+        calls: upper bounds by role, from (arguments, size of train, size of validation, predictors): runs of the
+            program by "task" and by "teacher", single requests by "prompt".
+        problem: why it cannot run with (arguments, size of train, size of validation), or None.
         needs_labelled_demos: True when it can do nothing without records that fit the schema.
     """
 
@@ -69,13 +39,9 @@ class Optimizer:
     summary: str
     arguments: type[Arguments]
     compile: Callable[[Job, Any], Compiled]
-    calls: Callable[[Any, int, int], tuple[int, int]]
+    calls: Callable[[Any, int, int, int], Mapping[str, int]] = lambda *_: {}
+    problem: Callable[[Any, int, int], str | None] = lambda *_: None
     needs_labelled_demos: bool = False
-
-
-def _random_search_calls(args: BootstrapRandomSearchArguments, train: int, validation: int) -> tuple[int, int]:
-    searched = args.num_candidate_programs + 3
-    return searched * validation, (args.num_candidate_programs + 1) * train * args.max_rounds
 
 
 CATALOGUE: Mapping[str, Optimizer] = {
@@ -86,37 +52,58 @@ CATALOGUE: Mapping[str, Optimizer] = {
             "no tuning: the program as it is, measured twice",
             Arguments,
             lambda job, _: Compiled(job.program),
-            lambda *_: (0, 0),
         ),
         Optimizer(
             "labeled_few_shot",
             "k random labelled examples as demos",
-            LabeledFewShotArguments,
+            dspy_optimizers.LabeledFewShotArguments,
             dspy_optimizers.labeled_few_shot,
-            lambda *_: (0, 0),
             needs_labelled_demos=True,
         ),
         Optimizer(
             "bootstrap_few_shot",
             "demos the teacher got right on training examples",
-            BootstrapFewShotArguments,
+            dspy_optimizers.BootstrapFewShotArguments,
             dspy_optimizers.bootstrap_few_shot,
-            lambda args, train, _: (0, train * args.max_rounds),
+            lambda args, train, *_: {"teacher": train * args.max_rounds},
         ),
         Optimizer(
             "bootstrap_random_search",
             "several bootstrapped demo sets, the best on validation",
-            BootstrapRandomSearchArguments,
+            dspy_optimizers.BootstrapRandomSearchArguments,
             dspy_optimizers.bootstrap_random_search,
-            _random_search_calls,
+            dspy_optimizers.random_search_calls,
         ),
         Optimizer(
             "nearest_demos",
             "for each question the most similar labelled examples; k chosen on validation",
-            NearestDemosArguments,
+            nearest_search.NearestDemosArguments,
             nearest_search.nearest_demos,
-            lambda args, _, validation: (len(set(args.k)) * validation if len(set(args.k)) > 1 else 0, 0),
+            nearest_search.nearest_calls,
             needs_labelled_demos=True,
+        ),
+        Optimizer(
+            "gepa",
+            "instructions rewritten from the metric's feedback, the best on validation",
+            gepa_search.GepaArguments,
+            gepa_search.gepa,
+            gepa_search.gepa_calls,
+            gepa_search.gepa_problem,
+        ),
+        Optimizer(
+            "miprov2",
+            "instructions a prompt model writes and bootstrapped demos, searched together on validation",
+            mipro.MiproArguments,
+            mipro.miprov2,
+            mipro.miprov2_calls,
+        ),
+        Optimizer(
+            "simba",
+            "rules and demos from examples whose answers vary, the best on validation",
+            simba.SimbaArguments,
+            simba.simba,
+            simba.simba_calls,
+            simba.simba_problem,
         ),
     )
 }
@@ -135,6 +122,8 @@ def find_optimizer(name: str, arguments: Mapping[str, Any], where: str) -> tuple
         return entry, entry.arguments(**_as_lists(entry.arguments, arguments))
     except ValidationError as invalid:
         error = invalid.errors()[0]
+        if not error["loc"]:  # about several arguments together
+            raise UsageError(f"{where}: {name}: {error['msg'].removeprefix('Value error, ')}") from None
         field = str(error["loc"][0])
         if error["type"] == "extra_forbidden":
             known = entry.arguments.model_fields
@@ -159,17 +148,45 @@ def _as_lists(model: type[Arguments], arguments: Mapping[str, Any]) -> dict[str,
 def compile_program(entry: Optimizer, arguments: Arguments, job: Job) -> Compiled:
     """Compile and give back a plain program: nothing hung on it, demos with their signature's fields only.
 
+    A winner whose gain on validation lies within the metric's noise is not taken. A budget that ends the search gives
+    the best program measured by then, with `stopped` set.
+
     Raises:
-        RunStopped: the metric raised, a model is gone, a budget is spent, Ctrl-C.
+        RunStopped: the metric raised, a model is gone, Ctrl-C.
     """
-    compiled = entry.compile(job, arguments)
+    recorder = Recorder(job.program, job.validation)
+    job = replace(job, recorder=recorder)
+    compiled = Compiled(job.program)
+    try:
+        with dspy.context(callbacks=[*dspy.settings.callbacks, recorder]):
+            compiled = entry.compile(job, arguments)
+        recorder.close()
+        compiled = above_noise(job, compiled)
+    except RunStopped as stopped:
+        if stopped.reason is not StopReason.BUDGET:
+            raise
+        recorder.close(stopped)
+        compiled = _stopped(job, compiled, stopped)
+    notes = [*recorder.notes, *compiled.notes]
+    if recorder.unusable:
+        notes.append(f"{recorder.unusable} answers of candidates on validation could not be read and counted as 0")
+    compiled = replace(compiled, notes=notes)
     strip(compiled.program)
     return compiled
 
 
+def _stopped(job: Job, compiled: Compiled, stopped: RunStopped) -> Compiled:
+    """What there is when the budget ends the search, or the look at the metric's noise after it."""
+    best = job.recorder.best
+    program = compiled.program if compiled.candidates else best or job.program
+    taken = "the program is left as it was" if best is None else "the best program measured by then is taken"
+    note = f"tuning ended early, {stopped.message}: {taken}"
+    return Compiled(program, job.recorder.candidates(), [*compiled.notes, note], stopped)
+
+
 def strip(program: dspy.Module) -> None:
     """Remove what optimizers attach to a program: candidate lists, and demo columns that no prompt shows."""
-    for name in ("candidate_programs", "trial_logs", "detailed_results"):
+    for name in ("candidate_programs", "trial_logs", "detailed_results", "mb_candidate_programs", "simba_idx"):
         if name in vars(program):
             delattr(program, name)
     for _, predictor in predictors_of(program):

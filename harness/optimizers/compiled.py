@@ -7,10 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import dspy
+from pydantic import BaseModel, ConfigDict
 
+from harness.errors import RunStopped
 from harness.evaluation import Measure, Runtime
+from harness.optimizers.recorder import Recorder
 from harness.progress import Progress
 from harness.results import Candidate
+
+
+class Arguments(BaseModel):
+    """Arguments of an optimizer; unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,8 @@ class Job:
         progress: told of every metric call.
         log: where what DSPy prints goes.
         planned: upper bound of metric calls, for the progress bar.
+        prompt: the LM that writes instructions, or None for the teacher's, else the task's own.
+        recorder: keeps what was measured on validation; `compile_program` sets it.
     """
 
     program: dspy.Module
@@ -42,12 +53,19 @@ class Job:
     progress: Progress
     log: Path
     planned: int
+    prompt: dspy.LM | None = None
+    recorder: Recorder = field(default_factory=Recorder)
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A tuned program, the candidates that were tried (in that order) and what a reader must know."""
+    """A tuned program, the candidates that were tried (in that order) and what a reader must know.
+
+    `stopped` is set when the budget ended the search: the program is then the best one that had been measured on
+    all of validation by that time, or the program as it was.
+    """
 
     program: dspy.Module
     candidates: Sequence[Candidate] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+    stopped: RunStopped | None = None

@@ -2,125 +2,92 @@
 
 from __future__ import annotations
 
-import logging
-import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import dspy
 from dspy.teleprompt import BootstrapFewShot, BootstrapFewShotWithRandomSearch, LabeledFewShot
+from pydantic import Field
 
 from harness.optimizers.adapters import AsBootstrap
-from harness.optimizers.compiled import Compiled, Job
-from harness.results import Candidate
-
-_NEVER = 10**9
-"""DSPy stops an optimizer after this many errors with a bare Exception. Failing programs score 0 here and broken
-metrics stop the run by themselves, so DSPy's own counter must not end it."""
+from harness.optimizers.compiled import Arguments, Compiled, Job
+from harness.optimizers.tuning import NEVER, labelled_limit, shuffled, teacher_settings, trainset, tuning
 
 
-def labeled_few_shot(job: Job, args: Any) -> Compiled:
+class LabeledFewShotArguments(Arguments):
+    """`k` labelled examples, drawn at random, are the demos of every call."""
+
+    k: int = Field(4, ge=1, le=64)
+
+
+class BootstrapFewShotArguments(Arguments):
+    """Demos made by the teacher on training examples, kept when the metric reaches `metric_threshold`."""
+
+    metric_threshold: float = Field(0.8, ge=0, le=1)
+    max_bootstrapped_demos: int = Field(4, ge=1)
+    max_labeled_demos: int = Field(4, ge=0)
+    max_rounds: int = Field(1, ge=1)
+
+
+class BootstrapRandomSearchArguments(BootstrapFewShotArguments):
+    """`num_candidate_programs` random bootstrapped sets, and the three fixed ones, compared on validation."""
+
+    num_candidate_programs: int = Field(6, ge=1, le=200)
+
+
+def labeled_few_shot(job: Job, args: LabeledFewShotArguments) -> Compiled:
     """DSPy's LabeledFewShot on a seeded order of the labelled examples."""
-    program = LabeledFewShot(k=args.k).compile(job.program, trainset=_shuffled(job.labelled, job.seed))
+    program = LabeledFewShot(k=args.k).compile(job.program, trainset=shuffled(job.labelled, job.seed))
     return Compiled(program)
 
 
-def bootstrap_few_shot(job: Job, args: Any) -> Compiled:
+def bootstrap_few_shot(job: Job, args: BootstrapFewShotArguments) -> Compiled:
     """DSPy's BootstrapFewShot."""
-    with _metric(job, args) as metric:
+    with bootstrapping(job, args.metric_threshold) as metric:
         optimizer = BootstrapFewShot(
             metric=metric,
-            teacher_settings=_teacher(job),
+            teacher_settings=teacher_settings(job),
             max_bootstrapped_demos=args.max_bootstrapped_demos,
-            max_labeled_demos=_labelled_limit(job, args),
+            max_labeled_demos=labelled_limit(job, args),
             max_rounds=args.max_rounds,
-            max_errors=_NEVER,
+            max_errors=NEVER,
         )
-        program = optimizer.compile(job.program, trainset=_trainset(job))
-    return Compiled(program, (), _notes(job, metric))
+        return Compiled(optimizer.compile(job.program, trainset=trainset(job)))
 
 
-def bootstrap_random_search(job: Job, args: Any) -> Compiled:
+def bootstrap_random_search(job: Job, args: BootstrapRandomSearchArguments) -> Compiled:
     """DSPy's BootstrapFewShotWithRandomSearch; every candidate is measured on the validation split."""
-    with _metric(job, args) as metric:
+    fixed = ("no demos", "labelled demos", "bootstrapped in order")
+    job.recorder.naming = lambda number: fixed[number] if number < len(fixed) else f"random {number - len(fixed)}"
+    with bootstrapping(job, args.metric_threshold) as metric:
         optimizer = BootstrapFewShotWithRandomSearch(
             metric=metric,
-            teacher_settings=_teacher(job),
+            teacher_settings=teacher_settings(job),
             max_bootstrapped_demos=args.max_bootstrapped_demos,
-            max_labeled_demos=_labelled_limit(job, args),
+            max_labeled_demos=labelled_limit(job, args),
             max_rounds=args.max_rounds,
             num_candidate_programs=args.num_candidate_programs,
             num_threads=job.runtime.threads,
-            max_errors=_NEVER,
+            max_errors=NEVER,
         )
-        program = optimizer.compile(job.program, trainset=_trainset(job), valset=list(job.validation))
-    by_seed = sorted(program.candidate_programs, key=lambda candidate: candidate["seed"])
-    candidates = [
-        Candidate(
-            _CANDIDATE_NAMES.get(candidate["seed"], f"random {candidate['seed']}"),
-            candidate["score"] / 100,
-            len(candidate["subscores"]),
-            f"{sum(len(predictor.demos) for predictor in candidate['program'].predictors())} demos",
-        )
-        for candidate in by_seed
-    ]
-    return Compiled(program, candidates, _notes(job, metric))
+        program: dspy.Module = optimizer.compile(job.program, trainset=trainset(job), valset=list(job.validation))
+    return Compiled(job.recorder.best or program, job.recorder.candidates())
 
 
-_CANDIDATE_NAMES = {-3: "no demos", -2: "labelled demos", -1: "bootstrapped in order"}
+def random_search_calls(
+    args: BootstrapRandomSearchArguments, train: int, validation: int, _predictors: int
+) -> dict[str, int]:
+    """Every candidate on all of validation; every bootstrapped one on all of train at most."""
+    return {
+        "task": (args.num_candidate_programs + 3) * validation,
+        "teacher": (args.num_candidate_programs + 1) * train * args.max_rounds,
+    }
 
 
-def _trainset(job: Job) -> list[dspy.Example]:
-    """Records that fit the schema; where none does, all of them, and labelled demos are off."""
-    return _shuffled(job.labelled or job.train, job.seed)
-
-
-def _labelled_limit(job: Job, args: Any) -> int:
-    return args.max_labeled_demos if job.labelled else 0
-
-
-def _shuffled(examples: Sequence[dspy.Example], seed: int) -> list[dspy.Example]:
-    """DSPy's optimizers always draw with seed 0; the order they draw from carries our seed."""
-    shuffled = list(examples)
-    random.Random(seed).shuffle(shuffled)
-    return shuffled
-
-
-def _teacher(job: Job) -> dict[str, Any]:
-    return {"lm": job.teacher} if job.teacher is not None else {}
-
-
-def _notes(job: Job, metric: AsBootstrap) -> list[str]:
-    notes = []
-    if metric.unscored:
-        notes.append(f"{metric.unscored} of {metric.calls} metric calls while tuning gave no score and counted as 0")
-    if metric.tried:
-        notes.append(f"{metric.reached} of {metric.tried} answers on training examples reached metric_threshold")
+@contextmanager
+def bootstrapping(job: Job, threshold: float) -> Iterator[AsBootstrap]:
+    """`tuning` with a metric that decides what becomes a demo; says so where no labelled one can be shown."""
     if not job.labelled:
-        notes.append("no training record fits the schema, so labelled demos are off")
-    return notes
-
-
-@contextmanager
-def _metric(job: Job, args: Any) -> Iterator[AsBootstrap]:
-    with job.progress.phase("tuning", job.planned) as phase, _into_log(job.log), job.runtime.context():
-        yield AsBootstrap(job.measure.scoring, args.metric_threshold, phase.advance)
-
-
-@contextmanager
-def _into_log(log: Path) -> Iterator[None]:
-    """Send what DSPy prints, logs and draws as progress bars to a file: stdout belongs to `--json`."""
-    logger = logging.getLogger("dspy")
-    handlers, propagate = logger.handlers[:], logger.propagate
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as stream:
-        handler = logging.StreamHandler(stream)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-        logger.handlers, logger.propagate = [handler], False
-        try:
-            with redirect_stdout(stream), redirect_stderr(stream):
-                yield
-        finally:
-            logger.handlers, logger.propagate = handlers, propagate
+        job.recorder.notes.append("no training record fits the schema, so labelled demos are off")
+    with tuning(job, lambda told: AsBootstrap(job.measure.scoring, threshold, told)) as metric:
+        yield metric
