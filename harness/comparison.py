@@ -1,54 +1,122 @@
-"""Did it get better? The verdict of a paired comparison on the same held-out examples."""
+"""Did it get better? The verdict of a paired comparison on the same held-out examples.
+
+Two paired differences decide. `delta` is over the examples scored on both sides: what the answers are worth where both
+programs gave one. `floor` counts an answer that could not be read as 0, because a user of the program would have got
+nothing: it keeps a program from looking better by leaving the hard examples out. Trouble of the endpoint or of the
+judge says nothing about either program, so such examples are left out of both.
+"""
 
 from __future__ import annotations
 
-from harness.results import AuditChange, Evaluation, Verdict
-from metrics.statistics import FEWEST_GROUPS, PairedDifference, paired_difference
+from dataclasses import dataclass
+
+from harness.results import AuditChange, Evaluation, Row, Verdict, lies_above_zero, lies_below_zero
+from metrics.statistics import PairedDifference, paired_difference
+
+LOST_AT_MOST = 0.5
+"""A program that loses this share of the answers that could be read before is never called improved, whatever the
+rest of them gained."""
+_OWN_FAILURES = ("unreadable", "program")
 
 
-def compare(baseline: Evaluation, tuned: Evaluation, *, seed: int = 0) -> tuple[PairedDifference | None, Verdict]:
-    """The paired difference tuned - baseline and what it means.
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two evaluations of the same examples say together.
 
-    Examples scored on both sides are paired; the 95% interval is a bootstrap over groups where examples share
-    one. The verdict is "improved" only when the whole interval lies above zero and "worse" only when it lies
-    below, and only with at least `FEWEST_GROUPS` independent examples; with fewer than two there is no interval.
+    Attributes:
+        delta: the difference tuned - baseline over the examples scored on both sides; None without any.
+        floor: the same with every answer counted as 0 that could not be read on one side.
+        verdict: what they allow to say.
+        notes: a sentence where the two differ.
+    """
+
+    delta: PairedDifference | None
+    floor: PairedDifference | None
+    verdict: Verdict
+    notes: tuple[str, ...] = ()
+
+
+def compare(baseline: Evaluation, tuned: Evaluation, *, seed: int = 0) -> Comparison:
+    """The paired differences tuned - baseline and what they mean.
+
+    The 95% intervals are a bootstrap over groups where examples share one (`metrics.statistics`). The verdict is
+    "improved" only when both intervals lie above zero and most answers that could be read before still can, and
+    "worse" when one of them lies below; always on at least `FEWEST_GROUPS` independent examples. With fewer than two
+    there is no interval.
 
     Raises:
         ValueError: the two evaluations are not of the same examples in the same order.
     """
     if [row.example_id for row in baseline.rows] != [row.example_id for row in tuned.rows]:
         raise ValueError("baseline and tuned were not measured on the same examples in the same order")
-    difference = paired_difference(
-        [row.score.value for row in baseline.rows],
-        [row.score.value for row in tuned.rows],
-        [row.group for row in baseline.rows],
-        seed=seed,
+    groups = [row.group for row in baseline.rows]
+    delta = paired_difference(
+        [row.score.value for row in baseline.rows], [row.score.value for row in tuned.rows], groups, seed=seed
     )
-    return difference, verdict(difference)
+    floor = delta
+    if any(row.failure in _OWN_FAILURES for row in (*baseline.rows, *tuned.rows)):
+        floor = paired_difference(
+            [_at_least(row) for row in baseline.rows], [_at_least(row) for row in tuned.rows], groups, seed=seed
+        )
+    found = verdict(delta, floor, loses_answers=_loses_answers(baseline, tuned))
+    return Comparison(delta, floor, found, _notes(delta, floor))
 
 
-_ROUNDING = 1e-9
-"""A bound this near zero is zero: one example in twenty that differs must not decide a verdict by rounding."""
+def verdict(delta: PairedDifference | None, floor: PairedDifference | None, *, loses_answers: bool = False) -> Verdict:
+    """The verdict that the two intervals allow.
 
+    Args:
+        delta: over the examples scored on both sides.
+        floor: with unreadable answers counted as 0.
+        loses_answers: the tuned program no longer gives `LOST_AT_MOST` of the answers that could be read before.
 
-def verdict(difference: PairedDifference | None) -> Verdict:
-    """The verdict an interval allows.
-
-    >>> verdict(PairedDifference(0.2, (0.1, 0.3), 0.1, 30, 30))
-    'improved'
-    >>> verdict(PairedDifference(0.2, (-0.1, 0.5), 0.4, 30, 30))
-    'no detectable change'
-    >>> verdict(PairedDifference(0.2, (0.1, 0.3), 0.1, 12, 4))
+    >>> gain, unclear = PairedDifference(0.2, (0.1, 0.3), 0.1, 30, 30), PairedDifference(0.2, (-0.1, 0.5), 0.4, 30, 30)
+    >>> verdict(gain, gain), verdict(unclear, unclear), verdict(gain, unclear)
+    ('improved', 'no detectable change', 'no detectable change')
+    >>> few = PairedDifference(0.2, (0.1, 0.3), 0.1, 12, 4)
+    >>> verdict(few, few)
     'no detectable change'
     """
-    if difference is None or difference.interval is None:
+    if lies_below_zero(delta) or lies_below_zero(floor):
+        return "worse"
+    if delta is None or delta.interval is None:
         return "not comparable"
-    if difference.n_groups < FEWEST_GROUPS:
-        return "no detectable change"
-    low, high = difference.interval
-    if low > _ROUNDING:
+    if lies_above_zero(delta) and lies_above_zero(floor) and not loses_answers:
         return "improved"
-    return "worse" if high < -_ROUNDING else "no detectable change"
+    return "no detectable change"
+
+
+def _at_least(row: Row) -> float | None:
+    """The score, 0 where it is the program's own failure that there is none."""
+    return 0.0 if row.failure in _OWN_FAILURES else row.score.value
+
+
+def _loses_answers(baseline: Evaluation, tuned: Evaluation) -> bool:
+    """Whether so many answers that could be read before no longer can."""
+    read = [
+        after.failure in _OWN_FAILURES
+        for before, after in zip(baseline.rows, tuned.rows, strict=True)
+        if before.failure is None and (after.failure is None or after.failure in _OWN_FAILURES)
+    ]
+    return any(read) and sum(read) >= LOST_AT_MOST * len(read)
+
+
+def _notes(delta: PairedDifference | None, floor: PairedDifference | None) -> tuple[str, ...]:
+    """One sentence where unreadable answers change what there is to say."""
+    if floor is None or (delta is not None and _direction(delta) == _direction(floor)):
+        return ()
+    where = "no example was scored on both sides" if delta is None else f"the difference is {_told(delta)}"
+    return (f"{where}; with every unreadable answer counted as 0 it is {_told(floor)}",)
+
+
+def _direction(difference: PairedDifference | None) -> int:
+    return lies_above_zero(difference) - lies_below_zero(difference)
+
+
+def _told(difference: PairedDifference) -> str:
+    interval = difference.interval
+    between = f" [{interval[0]:+.3f}, {interval[1]:+.3f}]" if interval else ""
+    return f"{difference.mean:+.3f}{between} on {difference.n_pairs} examples"
 
 
 def compare_audits(baseline: Evaluation, tuned: Evaluation, *, seed: int = 0) -> dict[str, AuditChange]:

@@ -1,7 +1,7 @@
 """The evaluation loop: every example once, in order, nothing resubmitted, nothing swallowed.
 
 DSPy's own Evaluate resubmits slow examples after two minutes (a second paid call) and turns every exception
-into a score, so programs are measured here.
+into a score, so programs are measured here. What has no answer has no score: see `harness.failures`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
 
 from harness.errors import HarnessError, RunStopped, StopReason
+from harness.failures import INVALID, Failure, failure_of, first_line
 from harness.models.calls import calls_of_this_context
-from harness.models.faults import program_failure
 from harness.progress import Progress
 from harness.results import Evaluation, Row
 from harness.scoring import Scoring
@@ -31,6 +30,11 @@ from programs.contract import OutputContract, RecordError
 
 _BUGS_BEFORE_GIVING_UP = 3
 """A program that raises a plain Python error on this many examples, and has answered none, is broken."""
+UNSCORED_BEFORE_STOPPING = 5
+"""A metric that could score none of the first so many answers (or of all, where there are fewer) stops the run."""
+UNSCORED_AT_MOST = 0.5
+"""Share of the answers that the metric may leave unscored; beyond it a mean says more about the judge than about the
+program, and the run stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,8 @@ def evaluate(
     runtime: Runtime,
     progress: Progress,
     seed: int = 0,
+    keep_partial: bool = False,
+    replicate: int = 0,
 ) -> Evaluation:
     """Run `program` on every example and score it.
 
@@ -85,21 +91,37 @@ def evaluate(
         runtime: model, adapter and threads.
         progress: told of every finished example.
         seed: of the intervals' bootstrap.
+        keep_partial: when the budget is spent, give what was measured; the other examples are rows of failure
+            "budget".
+        replicate: passed to the metrics; another number asks a judge anew.
 
     Raises:
-        RunStopped: the metric raised, a model is gone, a budget is spent, Ctrl-C.
+        RunStopped: the metric raised or scores nothing, a model is gone, a budget is spent, Ctrl-C.
         HarnessError: the program itself is broken: it raises on every example.
     """
     rows: list[Row | None] = [None] * len(examples)
     bugs: list[BaseException] = []
-    with progress.phase(f"{name} on {split}", len(examples)) as phase:
-        for index, row, bug in _outcomes(program, examples, measure, runtime):
-            rows[index] = row
-            phase.advance()
-            if bug is not None:
-                bugs.append(bug)
-            _refuse_broken_program(bugs, [row for row in rows if row is not None], len(examples))
-    done = [row for row in rows if row is not None]
+    try:
+        with progress.phase(f"{name} on {split}", len(examples)) as phase:
+            for index, row, bug in _outcomes(program, examples, measure, runtime, replicate):
+                rows[index] = row
+                phase.advance()
+                if bug is not None:
+                    bugs.append(bug)
+                so_far = [row for row in rows if row is not None]
+                _refuse_broken_program(bugs, so_far, len(examples))
+                _refuse_silent_metric(so_far, len(examples), measure, runtime)
+    except RunStopped as stopped:
+        if not keep_partial or stopped.reason is not StopReason.BUDGET:
+            raise
+        not_measured = Failure("budget", None, f"not measured: {stopped.message}")
+        done = [
+            row if row is not None else _row(example, _failed(example, not_measured, measure), not_measured)
+            for row, example in zip(rows, examples, strict=True)
+        ]
+    else:
+        done = [row for row in rows if row is not None]
+    _refuse_silent_metric(done, 0, measure, runtime)
     groups = [row.group for row in done]
     return Evaluation(
         name,
@@ -136,27 +158,54 @@ def _value(score: Score | None) -> float | None:
 
 
 def _outcomes(
-    program: dspy.Module, examples: Sequence[dspy.Example], measure: Measure, runtime: Runtime
+    program: dspy.Module, examples: Sequence[dspy.Example], measure: Measure, runtime: Runtime, replicate: int
 ) -> Iterator[tuple[int, Row, BaseException | None]]:
     """(index, row, program bug) in the order of completion; one thread runs in the caller's thread."""
     if runtime.threads == 1:
         for index, example in enumerate(examples):
-            yield index, *_measure_one(program, example, measure, runtime)
+            yield index, *_measure_one(program, example, measure, runtime, replicate)
         return
     with _Pool(runtime) as pool:
         waiting: dict[Future[tuple[Row, BaseException | None]], int] = {
-            pool.submit(contextvars.copy_context().run, _measure_one, program, example, measure, runtime): index
+            pool.submit(
+                contextvars.copy_context().run, _measure_one, program, example, measure, runtime, replicate
+            ): index
             for index, example in enumerate(examples)
         }
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in finished:
+            # Answers first: a spent budget must not lose what was measured beside it.
+            for future in sorted(finished, key=_ended_in_an_error):
+                if _budget_is_spent(future):
+                    pool.shutdown(wait=True, cancel_futures=True)
+                    yield from _measured(waiting)
                 index = waiting.pop(future)
                 yield index, *future.result()
 
 
+def _measured(
+    waiting: Mapping[Future[tuple[Row, BaseException | None]], int],
+) -> Iterator[tuple[int, Row, BaseException | None]]:
+    """What ended well among the futures that nobody waits for any longer."""
+    for future, index in waiting.items():
+        if future.done() and not future.cancelled() and not _ended_in_an_error(future):
+            yield index, *future.result()
+
+
+def _ended_in_an_error(future: Future[Any]) -> bool:
+    return future.exception() is not None
+
+
+def _budget_is_spent(future: Future[Any]) -> bool:
+    error = future.exception()
+    return isinstance(error, RunStopped) and error.reason is StopReason.BUDGET
+
+
 class _Pool:
-    """A thread pool that, when anything stops the loop, refuses further model calls and drops what is queued."""
+    """A thread pool that, when anything stops the loop, refuses further model calls and drops what is queued.
+
+    A spent budget needs no stop: the ledger refuses by itself, and may hold calls back for a later evaluation.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -168,81 +217,106 @@ class _Pool:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if error is not None:
             stopped = error if isinstance(error, RunStopped) else RunStopped(StopReason.INTERRUPT, "interrupted")
-            self._runtime.stop(stopped)
+            if stopped.reason is not StopReason.BUDGET:
+                self._runtime.stop(stopped)
         self._executor.shutdown(wait=True, cancel_futures=error is not None)
 
 
 def _measure_one(
-    program: dspy.Module, example: dspy.Example, measure: Measure, runtime: Runtime
+    program: dspy.Module, example: dspy.Example, measure: Measure, runtime: Runtime, replicate: int
 ) -> tuple[Row, BaseException | None]:
     started = time.perf_counter()
     with calls_of_this_context() as calls:
-        prediction, error, bug = _predict(program, example, runtime)
-        predicted, score, audit = None, None, {}
-        if error is None:
-            predicted, error, bug = _read(prediction, measure.contract)
-        if error is None:
-            score = measure.scoring.score(example, prediction)
-            audit = {name: scoring.score(example, prediction) for name, scoring in measure.audits.items()}
+        prediction, failure, bug = _predict(program, example, runtime)
+        predicted = None
+        if failure is None:
+            predicted, failure, bug = _read(prediction, measure.contract)
+        if failure is None:
+            scores = _Scores(
+                measure.scoring.score(example, prediction, replicate),
+                {name: scoring.score(example, prediction, replicate) for name, scoring in measure.audits.items()},
+            )
+            if scores.score.error is not None:
+                failure = Failure("judge", None, scores.score.error)
         else:
-            score = measure.scoring.failed(example, error)
-            audit = {name: scoring.failed(example, error) for name, scoring in measure.audits.items()}
-    failure = "program" if error is not None else ("judge" if score.value is None else None)
-    return (
-        Row(
-            example_id=str(example["id"]),
-            group=example["group"],
-            inputs=dict(example.inputs()),
-            expected=example["expected"],
-            predicted=predicted,
-            score=score,
-            audit=audit,
-            failure=failure,
-            error=error if error is not None else score.error,
-            cached=calls.fresh == 0,
-            seconds=time.perf_counter() - started,
-        ),
-        bug,
+            scores = _failed(example, failure, measure)
+    row = _row(example, scores, failure)
+    seconds = time.perf_counter() - started
+    return replace(row, predicted=predicted, cached=calls.fresh == 0, seconds=seconds), bug
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    score: Score
+    audit: Mapping[str, Score]
+
+
+def _failed(example: dspy.Example, failure: Failure, measure: Measure) -> _Scores:
+    audit = {name: scoring.failed(example, failure) for name, scoring in measure.audits.items()}
+    return _Scores(measure.scoring.failed(example, failure), audit)
+
+
+def _row(example: dspy.Example, scores: _Scores, failure: Failure | None) -> Row:
+    return Row(
+        example_id=str(example["id"]),
+        group=example["group"],
+        inputs=dict(example.inputs()),
+        expected=example["expected"],
+        predicted=None,
+        score=scores.score,
+        audit=scores.audit,
+        failure=failure.side if failure else None,
+        failure_kind=failure.kind if failure else None,
+        error=failure.sentence if failure else None,
     )
 
 
 def _predict(
     program: dspy.Module, example: dspy.Example, runtime: Runtime
-) -> tuple[Any | None, str | None, BaseException | None]:
-    """(prediction, failure sentence, bug): exactly one of the first two is set."""
+) -> tuple[Any | None, Failure | None, BaseException | None]:
+    """(prediction, failure, bug): exactly one of the first two is set."""
     try:
         with runtime.context():
             return program(**example.inputs()), None, None
     except Exception as error:  # noqa: BLE001  # whatever a user's program raises belongs to this one example
-        sentence, unreadable = failure_sentence(error)
-        return None, sentence, None if unreadable else error
+        failure = failure_of(error)
+        return None, failure, error if failure.side == "program" else None
 
 
-def _read(prediction: Any, contract: OutputContract) -> tuple[Any | None, str | None, BaseException | None]:
-    """(plain record, failure sentence, bug) of what the program returned."""
+def _read(prediction: Any, contract: OutputContract) -> tuple[Any | None, Failure | None, BaseException | None]:
+    """(plain record, failure, bug) of what the program returned."""
     try:
         value = contract.result(prediction)
     except RecordError as error:  # what the program returned is not what it declared
-        return None, str(error), error
+        return None, Failure("program", None, str(error)), error
     try:
         return contract.plain(value), None, None
     except RecordError as error:  # the model said something no record can hold
-        return None, str(error), None
+        return None, Failure("unreadable", INVALID, str(error)), None
 
 
 def failure_sentence(error: BaseException) -> tuple[str, bool]:
-    """What went wrong in one sentence, and whether it is an unreadable answer (as against a bug in the program)."""
-    failure = program_failure(error)
-    if failure is not None:
-        return str(failure), True
-    if isinstance(error, AdapterParseError):
-        return f"the answer could not be read: {_first_line(error)}", True
-    return f"{type(error).__name__}: {_first_line(error)}", False
+    """What went wrong in one sentence, and whether there is no readable answer (as against a bug in the program)."""
+    failure = failure_of(error)
+    return failure.sentence, failure.side != "program"
 
 
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else "no message"
+def _refuse_silent_metric(rows: Sequence[Row], total: int, measure: Measure, runtime: Runtime) -> None:
+    """Stop when the metric scores nothing: from the start, or (`total` is 0) over all that was measured."""
+    asked = [row for row in rows if row.failure in (None, "judge")]
+    silent = [row for row in asked if row.failure == "judge"]
+    if total:
+        gives_up = len(silent) == len(asked) >= min(UNSCORED_BEFORE_STOPPING, total)
+    else:
+        gives_up = len(silent) > UNSCORED_AT_MOST * len(asked)
+    if gives_up:
+        stopped = RunStopped(
+            StopReason.JUDGE,
+            f"the metric {measure.scoring.metric.name!r} could not score {len(silent)} of {len(asked)} answers; on "
+            f"{silent[0].example_id!r}: {silent[0].error}",
+        )
+        runtime.stop(stopped)
+        raise stopped
 
 
 def _refuse_broken_program(bugs: Sequence[BaseException], rows: Sequence[Row], total: int) -> None:
@@ -251,7 +325,7 @@ def _refuse_broken_program(bugs: Sequence[BaseException], rows: Sequence[Row], t
         where = _last_frame(bugs[0])
         raise HarnessError(
             f"the program raises on every example; on {rows[0].example_id!r}{where}: "
-            f"{type(bugs[0]).__name__}: {_first_line(bugs[0])}"
+            f"{type(bugs[0]).__name__}: {first_line(bugs[0])}"
         ) from bugs[0]
 
 

@@ -3,49 +3,45 @@
     baseline on test -> compile on train and validation -> tuned on test -> comparison -> report and bundle
 
 Baseline and tuned go through the same code on the same held-out examples. Whatever stops a run, its calls are in
-the answer store and the same command goes on.
+the answer store and the same command goes on. The last measurement is kept back from the budget while tuning, so a
+budget that ends the tuning still ends in a verdict.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import importlib.metadata
-import inspect
-import json
 import time
-from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import dspy
 
 from harness import bundle
-from harness.assembly import PROGRAMS, Experiment
+from harness.assembly import Experiment
 from harness.comparison import compare, compare_audits
 from harness.errors import RunStopped, StopReason, UsageError
 from harness.evaluation import evaluate
+from harness.fingerprint import fingerprint, versions
 from harness.models.prompt import prompt_text
-from harness.models.roles import Endpoints
+from harness.models.roles import Endpoints, preflight
 from harness.optimizers.catalogue import compile_program
 from harness.optimizers.compiled import Compiled, Job
-from harness.planning import check_budget, optimizer_calls
+from harness.planning import calls_of_a_test_pass, check_budget, optimizer_calls
 from harness.progress import Progress, SilentProgress
 from harness.results import Evaluation, ExperimentResult
-from harness.run_folder import Fingerprint, RunFolder
-from harness.session import Session, open_session
+from harness.run_folder import Fingerprint, RunFolder, finished_folder, repetition_folder
+from harness.session import Session, endpoint_digests, open_session
 from harness.tracking.report import render_report
 from harness.tracking.run import TrackedRun
 from harness.tracking.run_tree import log_experiment
+from harness.tracking.sentences import failure_notes
 from harness.tracking.tracker import Tracker
-from metrics.score import Metric
-from programs.contract import predictors_of
 
 BUNDLE, BUNDLE_BASELINE = "bundle", "bundle-baseline"
 _PROBES = 3
 """Test examples on which an exported program must send the very same prompts."""
-_PACKAGES = ("dspy", "mlflow", "optuna", "dspy-judge-harness")
 
 
 def run(
@@ -61,111 +57,58 @@ def run(
 
     Args:
         experiment: from `load_experiment`.
-        force: run a finished experiment again, with fresh answers.
+        force: run a finished experiment again, with fresh answers and in a folder of its own; one that was
+            interrupted goes on.
         progress: told of every finished example; silent when None.
         endpoints: where models come from; None makes them from the experiment's file.
 
     Returns:
-        The result; that of the earlier run when nothing changed since and `force` is False.
+        The result; that of the earlier run when nothing changed since and `force` is False. Its `stopped` says
+        when the budget ended the run after the baseline: the verdict is on what was done by then, and the same
+        command goes on.
 
     Raises:
         UsageError: a missing key or weights, a budget too small for a verdict.
         HarnessError: MLflow's store is not there, or the program raises on every example.
-        RunStopped: a model is gone, the metric raised, the budget is spent, Ctrl-C; what is finished is kept.
+        RunStopped: a model is gone, the metric raised, the budget was spent on the baseline, Ctrl-C; what is
+            finished is kept.
     """
     progress = progress or SilentProgress()
     check_budget(experiment)
-    replicate = time.time_ns() if force else 0
-    with open_session(experiment, progress, endpoints=endpoints, replicate=replicate) as session:
-        folder = RunFolder(experiment.name, fingerprint(experiment, session))
-        finished = None if force else folder.result()
-        if finished is not None and folder.state().get("status") == "finished":
+    with endpoints or Endpoints() as opened:
+        mark = fingerprint(experiment, endpoint_digests(experiment, opened))
+        earlier = None if force else finished_folder(experiment.name, mark)
+        finished = earlier.result() if earlier else None
+        if finished is not None:
             return replace(finished, replayed=True)
-        tracker = Tracker.open(Path())
-        tracked = _tracked_run(tracker, experiment, folder, fresh=force)
-        folder.write_state("running", tracked.run_id)
-        folder.write_json("splits.json", experiment.splits.to_document())
-        for split, size in experiment.splits.sizes.items():
-            tracked.dataset(f"{experiment.name} {split} ({size})", experiment.data_digest[:32], split)
-        try:
-            result = _measure_and_tune(experiment, session, folder, tracked.run_id, progress)
-            _keep(folder, result, tracked)
-        except KeyboardInterrupt:
-            stopped = session.ledger.stop(RunStopped(StopReason.INTERRUPT, "interrupted"))
-            _abandon(folder, tracked, stopped)
-            raise RunStopped(stopped.reason, stopped.message) from None
-        except BaseException as error:
-            _abandon(folder, tracked, error)
-            raise
+        folder = repetition_folder(experiment.name, mark) if force else RunFolder(experiment.name, mark)
+        with open_session(experiment, progress, endpoints=opened, replicate=folder.replicate) as session:
+            return _run_in(folder, experiment, session, progress)
+
+
+def _run_in(folder: RunFolder, experiment: Experiment, session: Session, progress: Progress) -> ExperimentResult:
+    tracked = _tracked_run(Tracker.open(Path()), experiment, folder)
+    folder.write_state("running", tracked.run_id)
+    folder.write_json("splits.json", experiment.splits.to_document())
+    for split, size in experiment.splits.sizes.items():
+        tracked.dataset(f"{experiment.name} {split} ({size})", experiment.data_digest[:32], split)
+    try:
+        result = _measure_and_tune(experiment, session, folder, tracked.run_id, progress)
+        _keep(folder, result, tracked)
+    except KeyboardInterrupt as interrupt:
+        stopped = session.ledger.stop(RunStopped(StopReason.INTERRUPT, str(interrupt) or "interrupted"))
+        _abandon(folder, tracked, stopped)
+        raise RunStopped(stopped.reason, stopped.message) from None
+    except BaseException as error:
+        _abandon(folder, tracked, error)
+        raise
     return result
 
 
-def fingerprint(experiment: Experiment, session: Session) -> Fingerprint:
-    """Everything that could change the result, by name."""
-    return Fingerprint.of(
-        {
-            "program": _program_components(experiment),
-            "adapter": experiment.adapter,
-            "data": experiment.data_digest,
-            "splits": experiment.splits.to_document(),
-            "metric": _metric_components(experiment.metric),
-            "audit": {name: _metric_components(audit) for name, audit in experiment.audits.items()},
-            "optimizer": {experiment.optimizer.name: experiment.arguments.model_dump(mode="json")},
-            "models": {
-                role: {
-                    "endpoint": lm.engine.provider.endpoint,
-                    "temperature": experiment.models[role].temperature,
-                    "max_tokens": experiment.models[role].output_limit,
-                    "response_schema": experiment.models[role].response_schema,
-                }
-                for role, lm in session.lms.items()
-            },
-            "versions": versions(),
-        }
-    )
-
-
-def _metric_components(metric: Metric) -> dict[str, Any]:
-    own = type(metric).__module__.partition(".")[0] == "metrics"
-    return {"version": metric.version, "source": None if own else _source(metric)}
-
-
-def _source(thing: object) -> str | None:
-    """A digest of the text of a user's class, whose version nobody raises for every edit; None when it has no text."""
-    try:
-        return hashlib.sha256(inspect.getsource(type(thing)).encode()).hexdigest()
-    except (OSError, TypeError):
-        return None
-
-
-def versions() -> dict[str, str]:
-    """Versions of what decides a result."""
-    return {name: importlib.metadata.version(name) for name in _PACKAGES}
-
-
-def _program_components(experiment: Experiment) -> dict[str, Any]:
-    return {
-        "class": experiment.program_reference["class"],
-        "arguments": json.loads(json.dumps(dict(experiment.program_reference["arguments"]), default=str)),
-        "source": None if experiment.program_reference["class"] in PROGRAMS else _source(experiment.program),
-        "schema": experiment.contract.schema,
-        "predictors": {
-            name: {
-                "instructions": predictor.signature.instructions,
-                "fields": {
-                    field: str((info.json_schema_extra or {}).get("desc", ""))
-                    for field, info in predictor.signature.fields.items()
-                },
-            }
-            for name, predictor in predictors_of(experiment.program)
-        },
-    }
-
-
-def _tracked_run(tracker: Tracker, experiment: Experiment, folder: RunFolder, *, fresh: bool) -> TrackedRun:
-    """The MLflow run to write to: the unfinished one of the same fingerprint, else a new one."""
+def _tracked_run(tracker: Tracker, experiment: Experiment, folder: RunFolder) -> TrackedRun:
+    """The MLflow run to write to: the unfinished one of the same folder, else a new one."""
     state = folder.state()
-    if state.get("run_id") and state.get("status") != "finished" and not fresh:
+    if state.get("run_id") and state.get("status") != "finished":
         with contextlib.suppress(UsageError):  # it was deleted in MLflow: a new one takes its place
             return tracker.resume_run(state["run_id"])
     return tracker.start_run(experiment.name, folder.path.name, {}, {"fingerprint": folder.fingerprint.digest})
@@ -175,26 +118,29 @@ def _measure_and_tune(
     experiment: Experiment, session: Session, folder: RunFolder, run_id: str, progress: Progress
 ) -> ExperimentResult:
     started = time.monotonic()
-    baseline = measure_on_test(experiment.program, "baseline", experiment, session, progress)
+    told = preflight(session.lms)
+    baseline = _baseline(experiment, session, progress)
+    session.ledger.hold_back(calls_of_a_test_pass(experiment))
     compiled = _compile(experiment, session, folder, progress)
-    tuned = measure_on_test(compiled.program, "tuned", experiment, session, progress)
+    session.ledger.release()
+    tuned = measure_on_test(compiled.program, "tuned", experiment, session, progress, keep_partial=True)
     seed = experiment.splits.seed
-    delta, verdict = compare(baseline, tuned, seed=seed)
-    notes = [*experiment.notes, *compiled.notes]
+    found = compare(baseline, tuned, seed=seed)
+    stopped = _stopped(compiled, tuned)
     prompts = _prompts(experiment, compiled.program)
-    if all(before == after for before, after in prompts.values()):
-        notes.append("tuning changed no prompt: baseline and tuned are the same program")
-    notes += [note for evaluation in (baseline, tuned) for note in _failure_notes(evaluation)]
+    notes = [*_partial_notes(tuned), *found.notes, *told, *experiment.notes, *compiled.notes]
+    notes += _comparison_notes(baseline, tuned, prompts)
     changed = folder.changed_since_last()
     if changed:
         notes.append(f"changed since the last run of this experiment: {', '.join(changed)}")
     result = ExperimentResult(
         run_id=run_id,
         experiment=experiment.name,
-        verdict=verdict,
+        verdict=found.verdict,
         baseline=baseline,
         tuned=tuned,
-        delta=delta,
+        delta=found.delta,
+        floor=found.floor,
         audit=compare_audits(baseline, tuned, seed=seed),
         candidates=compiled.candidates,
         ledger=session.ledger.usage(),
@@ -202,17 +148,53 @@ def _measure_and_tune(
         params=params(experiment),
         split_sizes=experiment.splits.sizes,
         notes=notes,
-        test_reads=mark_test_read(experiment, session, folder.fingerprint.digest),
+        test_reads=mark_test_read(experiment, session, _reader(folder, stopped, prompts)),
         fingerprint=folder.fingerprint.digest,
         seconds=time.monotonic() - started,
         folder=folder.relative.as_posix(),
         bundle=(folder.relative / BUNDLE).as_posix(),
+        stopped=stopped,
     )
     # Report and result first: a bundle that is refused must not cost what was measured.
     folder.write_text("report.html", render_report(result))
     folder.write_result(result)
     _export_bundles(experiment, session, compiled.program, folder, result)
     return result
+
+
+def _baseline(experiment: Experiment, session: Session, progress: Progress) -> Evaluation:
+    try:
+        return measure_on_test(experiment.program, "baseline", experiment, session, progress)
+    except RunStopped as stopped:
+        if stopped.reason is not StopReason.BUDGET:
+            raise
+        sentence = f"{stopped.message}: it ended while the baseline was measured, so there is nothing to compare yet"
+        raise RunStopped(stopped.reason, sentence) from None
+
+
+def _stopped(compiled: Compiled, tuned: Evaluation) -> str:
+    """What the budget ended, in one sentence; empty when it ended nothing."""
+    return "; ".join(
+        [
+            *([f"{compiled.stopped.message}: tuning was stopped there"] if compiled.stopped is not None else []),
+            *_partial_notes(tuned),
+        ]
+    )
+
+
+def _partial_notes(tuned: Evaluation) -> list[str]:
+    done = sum(row.failure != "budget" for row in tuned.rows)
+    if done == len(tuned.rows):
+        return []
+    return [
+        f"the budget ended in the last measurement: the verdict rests on the {done} of {len(tuned.rows)} test examples "
+        "that were measured"
+    ]
+
+
+def _reader(folder: RunFolder, stopped: str, prompts: Mapping[str, tuple[str, str]]) -> str:
+    """Who reads the test split: a stopped run's program is one reader, the one it goes on to is another."""
+    return f"{folder.reader} {Fingerprint.of(dict(prompts)).digest}" if stopped else folder.reader
 
 
 def mark_test_read(experiment: Experiment, session: Session, reader: str) -> int:
@@ -226,7 +208,13 @@ def mark_test_read(experiment: Experiment, session: Session, reader: str) -> int
 
 
 def measure_on_test(
-    program: dspy.Module, name: str, experiment: Experiment, session: Session, progress: Progress
+    program: dspy.Module,
+    name: str,
+    experiment: Experiment,
+    session: Session,
+    progress: Progress,
+    *,
+    keep_partial: bool = False,
 ) -> Evaluation:
     """One program on the test split: baseline, tuned and `harness evaluate` all come through here."""
     return evaluate(
@@ -238,6 +226,7 @@ def measure_on_test(
         runtime=session.runtime,
         progress=progress,
         seed=experiment.splits.seed,
+        keep_partial=keep_partial,
     )
 
 
@@ -253,7 +242,8 @@ def _compile(experiment: Experiment, session: Session, folder: RunFolder, progre
         seed=experiment.splits.seed,
         progress=progress,
         log=folder.path / "optimizer.log",
-        planned=sum(optimizer_calls(experiment)),
+        planned=sum(calls for role, calls in optimizer_calls(experiment).items() if role != "prompt"),
+        prompt=session.lms.get("prompt"),
     )
     return compile_program(experiment.optimizer, experiment.arguments, job)
 
@@ -261,8 +251,10 @@ def _compile(experiment: Experiment, session: Session, folder: RunFolder, progre
 def _export_bundles(
     experiment: Experiment, session: Session, tuned: dspy.Module, folder: RunFolder, result: ExperimentResult
 ) -> None:
-    """Write the tuned program, and the baseline beside it, as bundles."""
-    endpoints = [config.api_base for config in experiment.models.values() if config.api_base]
+    """Write the tuned program, and the baseline beside it, as bundles; notes that say where a server is stay here."""
+    own = [config for config in experiment.models.values() if config.api_base]
+    endpoints = [config.api_base for config in own if config.api_base]
+    notes = [note for note in result.notes if not any(config.host in note for config in own)]
     secrets = [secret for lm in session.lms.values() for secret in lm.engine.provider.secrets]
     for name, program in ((BUNDLE_BASELINE, experiment.program), (BUNDLE, tuned)):
         bundle.export(
@@ -271,7 +263,7 @@ def _export_bundles(
             contract=experiment.contract,
             adapter_name=experiment.adapter,
             model_settings=model_settings(experiment),
-            report={**result.to_document(), "candidate": "tuned" if name == BUNDLE else "baseline"},
+            report={**result.to_document(), "notes": notes, "candidate": "tuned" if name == BUNDLE else "baseline"},
             program_reference=experiment.program_reference,
             probes=[dict(example.inputs()) for example in experiment.examples["test"][:_PROBES]],
             forbidden=[*endpoints, *secrets],
@@ -279,16 +271,12 @@ def _export_bundles(
         )
 
 
-def _failure_notes(evaluation: Evaluation) -> list[str]:
-    """How many answers failed, and the commonest reason."""
-    failed = [row for row in evaluation.rows if row.failure == "program"]
-    if not failed:
-        return []
-    reason, times = Counter(row.error for row in failed).most_common(1)[0]
-    return [
-        f"{evaluation.name}: {len(failed)} of {len(evaluation.rows)} answers failed and score 0; "
-        f"{times} of them with: {reason}"
-    ]
+def _comparison_notes(baseline: Evaluation, tuned: Evaluation, prompts: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    """What a reader of the two scores must know: nothing changed, answers missing, and why."""
+    if all(before == after for before, after in prompts.values()):
+        yield "tuning changed no prompt: baseline and tuned are the same program"
+    for evaluation in (baseline, tuned):
+        yield from failure_notes(evaluation)
 
 
 def model_settings(experiment: Experiment) -> dict[str, Any]:
@@ -332,12 +320,17 @@ def params(experiment: Experiment) -> dict[str, str]:
 def _keep(folder: RunFolder, result: ExperimentResult, tracked: TrackedRun) -> None:
     """Into MLflow, last: the run's folder holds everything by now, so a store that is away loses nothing."""
     log_experiment(tracked, result, Path())
-    tracked.finish("finished")
-    folder.write_state("finished", tracked.run_id)
+    tracked.finish("killed" if result.stopped else "finished")
+    folder.write_state("stopped" if result.stopped else "finished", tracked.run_id)
 
 
 def _abandon(folder: RunFolder, tracked: TrackedRun, error: BaseException) -> None:
-    interrupted = isinstance(error, RunStopped) and error.reason in (StopReason.INTERRUPT, StopReason.BUDGET)
     with contextlib.suppress(OSError):  # a full disk is the reason already being told
         folder.write_state("stopped", tracked.run_id)
-    tracked.finish("killed" if interrupted else "failed")
+    tracked.finish(ending(error))
+
+
+def ending(error: BaseException) -> Literal["killed", "failed"]:
+    """How MLflow marks a run that `error` ended: killed when a person or a limit did it."""
+    asked_for = isinstance(error, RunStopped) and error.reason in (StopReason.INTERRUPT, StopReason.BUDGET)
+    return "killed" if asked_for or isinstance(error, KeyboardInterrupt) else "failed"

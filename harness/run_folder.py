@@ -10,7 +10,8 @@
 
 A run is known by its fingerprint, a digest of everything that could change its result. Equal fingerprint and
 finished: the result is read back. Equal and not finished: the same command goes on, and the answer store replays
-what was paid for. Changed: another folder.
+what was paid for. Changed: another folder. A repetition (`--force`) has a folder of its own beside the run's,
+`NAME-FINGERPRINT-again1`, so that whatever becomes of it, what was finished before stays what it was.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +28,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from harness.foreign import whole
 from harness.results import ExperimentResult
 
 RUNS = Path("mlruns") / "runs"
+_AGAIN = "-again"
 _RESULT = TypeAdapter(ExperimentResult)
 
 
@@ -63,14 +67,28 @@ class RunFolder:
         name: the experiment's name.
         fingerprint: of everything that could change the result.
         root: the working folder.
+        repetition: 0 for the run itself, else the number of a repetition of it.
+
+    Attributes:
+        replicate: goes into every request, so that a repetition asks everything anew and goes on with its own
+            answers; 0 for the run itself.
+        reader: who reads the test split; every repetition looks at it once more.
     """
 
-    def __init__(self, name: str, fingerprint: Fingerprint, root: Path = Path()) -> None:
+    def __init__(self, name: str, fingerprint: Fingerprint, root: Path = Path(), *, repetition: int = 0) -> None:
         self.name = name
         self.fingerprint = fingerprint
         self._root = root
-        self.relative = RUNS / f"{_slug(name)}-{fingerprint.digest[:10]}"
+        again = f"{_AGAIN}{repetition}" if repetition else ""
+        self.relative = RUNS / f"{_slug(name)}-{fingerprint.digest[:10]}{again}"
         self.path = root / self.relative
+        self.replicate = int(self.state().get("replicate") or time.time_ns()) if repetition else 0
+        self.reader = f"{fingerprint.digest} {self.replicate}" if repetition else fingerprint.digest
+
+    @property
+    def is_finished(self) -> bool:
+        """True when the run came to its end and its result can be read."""
+        return self.state().get("status") == "finished" and self.result() is not None
 
     def result(self) -> ExperimentResult | None:
         """The finished result, or None when there is none that can be read."""
@@ -81,7 +99,9 @@ class RunFolder:
 
     def write_result(self, result: ExperimentResult) -> None:
         """Keep the result; from here on the run counts as finished."""
-        write_atomically(self.path / "result.json", _RESULT.dump_json(result, indent=1).decode())
+        # A metric may keep anything in the details of a Score; what JSON does not know is written by its `str`.
+        document = _RESULT.dump_python(result, mode="json", fallback=str)
+        self.write_json("result.json", document)
 
     def state(self) -> dict[str, Any]:
         """What `write_state` wrote last; empty when there is nothing."""
@@ -95,6 +115,7 @@ class RunFolder:
                 "experiment": self.name,
                 "run_id": run_id,
                 "status": status,
+                "replicate": self.replicate,
                 "fingerprint": self.fingerprint.digest,
                 "components": dict(self.fingerprint.components),
             },
@@ -115,6 +136,28 @@ class RunFolder:
         return self.fingerprint.difference(others[-1].get("components", {})) if others else []
 
 
+def finished_folder(name: str, fingerprint: Fingerprint, root: Path = Path()) -> RunFolder | None:
+    """The folder of this very experiment that was finished last, the run itself or a repetition; None without one."""
+    folders = [RunFolder(name, fingerprint, root), *_repetitions(name, fingerprint, root)]
+    finished = [folder for folder in folders if folder.is_finished]
+    return max(finished, key=lambda folder: (folder.path / "run.json").stat().st_mtime, default=None)
+
+
+def repetition_folder(name: str, fingerprint: Fingerprint, root: Path = Path()) -> RunFolder:
+    """The folder a repetition works in: that of the last one when it is not finished, else a new one."""
+    earlier = _repetitions(name, fingerprint, root)
+    if earlier and not earlier[-1].is_finished:
+        return earlier[-1]
+    return RunFolder(name, fingerprint, root, repetition=len(earlier) + 1)
+
+
+def _repetitions(name: str, fingerprint: Fingerprint, root: Path) -> list[RunFolder]:
+    found: list[RunFolder] = []
+    while (folder := RunFolder(name, fingerprint, root, repetition=len(found) + 1)).state():
+        found.append(folder)
+    return found
+
+
 def find_run_folder(run_id: str, root: Path = Path()) -> Path | None:
     """The folder of an MLflow run made in this working folder, or None."""
     return next((folder for folder, state in _states(root) if state.get("run_id") == run_id), None)
@@ -124,8 +167,12 @@ def write_atomically(path: Path, text: str) -> None:
     """Write beside and rename, so that a killed process leaves the old file or the new one, never half of one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.new")
-    draft.write_text(text, encoding="utf-8")
-    os.replace(draft, path)
+    try:
+        draft.write_text(whole(text), encoding="utf-8")
+        os.replace(draft, path)
+    except OSError as error:  # a full disk names no file by itself
+        draft.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _states(root: Path) -> list[tuple[Path, dict[str, Any]]]:

@@ -1,6 +1,7 @@
-"""A metric applied once per (example, prediction, replicate), and the three classes of failure kept apart.
+"""A metric applied once per (example, prediction, replicate), and the classes of failure kept apart.
 
-* The program failed: it may score 0, by declared policy (`PROGRAM_FAILURE_SCORE`).
+* There is no answer that could be read, or none at all: unscored, and counted. A zero would be made up.
+* The program raised an error of its own: it scores 0, by declared policy (`PROGRAM_FAILURE_SCORE`).
 * The metric raised: a bug; the run stops at the first one, and no model is called again.
 * The judge could not be reached or read: the metric itself returns an unscored Score, which is counted.
 
@@ -18,11 +19,13 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.errors import RunStopped, StopReason
-from metrics.score import Metric, Score, UnscoredError
+from harness.failures import Failure
+from harness.foreign import told
+from metrics.score import Metric, Score
 from programs.contract import OutputContract
 
 PROGRAM_FAILURE_SCORE = 0.0
-"""What a program that produced nothing readable scores. A zero is honest here: the user got no record."""
+"""What a program that raised an error of its own scores. A zero is honest here: its code gave the user no record."""
 
 
 class Scoring:
@@ -56,19 +59,21 @@ class Scoring:
         with self._lock:
             return self._scores.setdefault(key, score)
 
-    def failed(self, example: Any, error: str) -> Score:
-        """The Score of an example on which the program failed: 0, every expected field missed.
+    def failed(self, example: Any, failure: Failure) -> Score:
+        """The Score of an example without an answer: 0 where the program itself raised, else unscored.
 
-        A metric that compares records without a source says field by field what is missing; for any other the
-        Score has no parts.
+        A metric that compares records without a source names the parts, so that reports can count each of them as
+        missed or unscored; for any other the Score has no parts.
         """
-        details = {"failure": "program"}
-        feedback = f"the program failed: {error}"
+        details = {"failure": failure.side, "kind": failure.kind}
         try:
-            parts = self.metric.compare(example["expected"], None).parts
-        except UnscoredError:
+            parts = self.metric.compare(copy.deepcopy(example["expected"]), None).parts
+        except Exception:  # noqa: BLE001  # it needs a source or an answer; the parts are for show
             parts = {}
-        return Score(PROGRAM_FAILURE_SCORE, feedback, parts, details=details)
+        if failure.side == "program":
+            return Score(PROGRAM_FAILURE_SCORE, f"the program failed: {failure.sentence}", parts, details=details)
+        unscored = {name: Score.unscored(failure.sentence) for name in parts}
+        return Score.unscored(failure.sentence, parts=unscored, details=details)
 
     def _canonical(self, prediction: Any) -> str:
         value = self._contract.plain(self._contract.result(prediction))
@@ -78,8 +83,8 @@ class Scoring:
         try:
             # A copy: a metric that changes its example would change the test of the next program.
             score = self.metric(copy.deepcopy(example), prediction)
-        except Exception as error:  # whatever a metric raises is its bug, never a score
-            raise self._stopped(example, f"{type(error).__name__}: {error}", traceback.format_exc()) from error
+        except (Exception, SystemExit) as error:  # whatever a metric raises is its bug, never a score
+            raise self._stopped(example, told(error), traceback.format_exc()) from error
         if not isinstance(score, Score):
             raise self._stopped(example, f"it returned {type(score).__name__}, not a metrics.Score", "")
         return score

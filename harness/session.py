@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from harness.assembly import Experiment
+from harness.errors import UsageError
 from harness.evaluation import Measure, Runtime
+from harness.models.config import ModelConfig
 from harness.models.ledger import Ledger
 from harness.models.roles import Endpoints, RoleLM, build_role_lm
+from harness.models.schema_bounds import SchemaBounds
 from harness.models.store import STORE, AnswerStore
+from harness.planning import price_of
 from harness.progress import Progress
 from harness.scoring import Scoring
+
+STORE_BYTES = "HARNESS_STORE_BYTES"
+"""Environment variable: how large the answer store may become, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +56,15 @@ def open_session(
         replicate: another number sends every request anew (`--force`).
 
     Raises:
-        UsageError: a missing key or weights, a store that cannot be opened.
+        UsageError: a missing key or weights, a store that cannot be opened, a size of it that is no number.
     """
     budget = experiment.spec.budget
     with endpoints or Endpoints() as opened:
-        store = AnswerStore(STORE)
+        store = open_store()
         try:
-            ledger = Ledger(budget.calls, budget.usd, budget.minutes)
+            free = all(price_of(config) == (0.0, 0.0) for config in experiment.models.values())
+            max_usd = None if free else budget.usd  # no amount of calls of free models exceeds any budget in USD
+            ledger = Ledger(budget.calls, max_usd, budget.minutes, max_tokens=budget.tokens)
             lms = {
                 role: build_role_lm(
                     role,
@@ -63,7 +74,7 @@ def open_session(
                     ledger=ledger,
                     seed=experiment.splits.seed,
                     replicate=replicate,
-                    bounds=experiment.bounds if config.is_local else None,
+                    bounds=_bounds(experiment, config),
                     base_dir=experiment.spec.folder,
                 )
                 for role, config in experiment.models.items()
@@ -74,6 +85,41 @@ def open_session(
             yield Session(store, ledger, lms, runtime, _measure(experiment, ledger))
         finally:
             store.close()
+
+
+def open_store() -> AnswerStore:
+    """The answer store of the working folder, with the size that `HARNESS_STORE_BYTES` allows it.
+
+    Raises:
+        UsageError: the variable holds no number of bytes; the store cannot be opened.
+    """
+    given = os.environ.get(STORE_BYTES)
+    if given is None:
+        return AnswerStore(STORE)
+    if not re.fullmatch(r"[0-9]{1,18}", given.strip()) or int(given) == 0:
+        raise UsageError(
+            f"the environment variable {STORE_BYTES} must be a number of bytes from 1 upwards, such as 4294967296, "
+            f"not {given[:40]!r}"
+        )
+    return AnswerStore(STORE, limit_bytes=int(given))
+
+
+def endpoint_digests(experiment: Experiment, endpoints: Endpoints) -> dict[str, str]:
+    """Role -> digest of all that decides its model's answers; nothing is loaded and nothing called.
+
+    Raises:
+        UsageError: a missing key or weights.
+    """
+    return {
+        role: endpoints.find(
+            role, config, bounds=_bounds(experiment, config), base_dir=experiment.spec.folder
+        ).provider.endpoint
+        for role, config in experiment.models.items()
+    }
+
+
+def _bounds(experiment: Experiment, config: ModelConfig) -> SchemaBounds | None:
+    return experiment.bounds if config.is_local else None
 
 
 def _measure(experiment: Experiment, ledger: Ledger) -> Measure:

@@ -58,6 +58,10 @@ class Score:
         object.__setattr__(self, "details", dict(self.details))
         if not isinstance(self.feedback, str):
             raise TypeError(f"feedback is text, got {type(self.feedback).__name__}")
+        # Feedback quotes what models say, and they say halves of characters, which no file and no database takes.
+        object.__setattr__(self, "feedback", _whole(self.feedback))
+        if isinstance(self.error, str):
+            object.__setattr__(self, "error", _whole(self.error))
         for name, part in self.parts.items():
             if not isinstance(name, str) or not isinstance(part, Score):
                 raise TypeError(f"parts are Scores by name, got {name!r}: {type(part).__name__}")
@@ -142,6 +146,10 @@ class Score:
         """
         parts = {name: cls.from_dict(part) for name, part in plain.get("parts", {}).items()}
         return cls(plain["value"], plain["feedback"], parts, plain.get("error"), plain.get("details", {}))
+
+
+def _whole(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 @runtime_checkable

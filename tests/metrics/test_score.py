@@ -62,3 +62,9 @@ def test_versions_follow_the_configuration():
 def test_what_no_report_can_show_is_refused_where_it_is_made(wrong):
     with pytest.raises(TypeError):
         Score(0.5, **wrong)
+
+
+def test_halves_of_characters_are_shown_as_what_they_are():
+    assert Score(0.5, "a\ud800b").feedback == "a\ufffdb"
+    assert Score(0.5, "\ud83d\ude00 é").feedback == "😀 é"
+    assert Score.unscored("\udc00").error == "\ufffd"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metrics.statistics import Aggregate, aggregate, paired_difference
+from metrics.statistics import Aggregate, _Clusters, aggregate, paired_difference
 
 SCORES = st.floats(0.0, 1.0).map(lambda value: round(value, 3))
 ROWS = st.lists(st.tuples(st.none() | SCORES, st.sampled_from(["a", "b", "c", None])), max_size=20)
@@ -284,3 +284,36 @@ def test_noise_is_rarely_taken_for_a_difference(n):
         low, high = paired_difference(before, after, resamples=999).interval
         wrong += low > 0 or high < 0
     assert wrong / 200 <= 0.09
+
+
+@pytest.mark.parametrize("changed", range(1, 6))
+def test_a_few_changes_among_ties_show_nothing(changed):
+    """With m groups changed the sign test cannot reach below 2 * 0.5 ** m, whatever a bootstrap makes of them."""
+    found = paired_difference([0.5] * 20, [*(0.7 + 0.05 * n for n in range(changed)), *[0.5] * (20 - changed)])
+    assert found.n_changed == changed
+    assert found.interval[0] <= 1e-9 < found.interval[1]
+
+
+def test_six_equal_signs_are_enough_and_one_against_them_is_not():
+    six = [0.7, 0.8, 0.6, 0.9, 0.75, 0.65]
+    assert paired_difference([0.5] * 20, [*six, *[0.5] * 14]).interval[0] > 0
+    assert paired_difference([0.5] * 20, [*six[:5], 0.1, *[0.5] * 14]).interval[0] <= 0
+
+
+def test_groups_whose_changes_cancel_have_not_changed():
+    groups = [str(n // 2) for n in range(16)]
+    assert paired_difference([0.5] * 16, [0.75, 0.25] * 8, groups).n_changed == 0
+
+
+def test_the_sign_flip_test_by_hand():
+    """Of the 64 ways to sign 1..6 (and two ties), four give a sum as far out as 6 + 5 + 4 + 3 + 2 - 1 or farther."""
+    sums = np.array([-1.0, 0.0, 2.0, 3.0, 4.0, 0.0, 5.0, 6.0])
+    assert _Clusters(sums, np.ones(8)).chance(seed=0, flips=10_000) == pytest.approx(4 / 64)
+
+
+def test_drawn_signs_agree_with_all_of_them():
+    sums = np.random.default_rng(8).normal(0.3, 1, 12)
+    clusters = _Clusters(sums, np.ones(12))
+    drawn = clusters.chance(seed=0, flips=4000)
+    assert drawn == pytest.approx(clusters.chance(seed=0, flips=5000), abs=0.03)
+    assert 1 / 4001 <= _Clusters(np.ones(30), np.ones(30)).chance(seed=0, flips=4000) < 0.01
