@@ -7,8 +7,9 @@ Whatever is wrong with the file or the data is found here, before anything is sp
 from __future__ import annotations
 
 import inspect
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,14 +19,17 @@ import dspy
 from harness.data import Record, Splits, dataset_digest
 from harness.errors import UsageError, nearest
 from harness.examples import first_misfit, load_examples
+from harness.files import kind_of
+from harness.foreign import first_line, foreign_code, whole
+from harness.metric_choice import build_metric, named_object
 from harness.models.config import ModelConfig
 from harness.models.prompt import prompt_adapter
 from harness.models.schema_bounds import SchemaBounds, bounds_from_records
 from harness.optimizers.catalogue import Arguments, Optimizer, find_optimizer
 from harness.optimizers.nearest import can_show
 from harness.references import is_reference, load_object
+from harness.secrecy import is_recognisable
 from harness.spec import ExperimentSpec, ModelSpec, Named, load_spec
-from metrics import BaseEvaluator, RecordMetric
 from metrics.score import Metric
 from programs.contract import OutputContract, ProgramDeclarationError, output_contract, predictors_of
 
@@ -33,10 +37,9 @@ PROGRAMS: Mapping[str, tuple[str, str]] = {
     "programs.schema:SchemaExtraction": ("schema", "text -> a record of your own pydantic class or JSON Schema"),
     "programs.synthesis:SynthesisExtraction": ("synthesis", "text -> GeneralSynthesisOntology"),
 }
-METRICS: Mapping[str, Callable[..., Metric]] = {"record": RecordMetric}
 _T = TypeVar("_T")
 _SHOWN = 3
-_UNUSED_ROLES = ("prompt", "judge")
+_UNUSED = "models.{} is declared, but nothing in this experiment calls it"
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,11 @@ def assemble(spec: ExperimentSpec) -> Experiment:
         data_digest=dataset_digest(records),
         notes=notes,
     )
+    sizes = len(experiment.examples["train"]), len(experiment.examples["validation"])
+    problem = entry.problem(arguments, *sizes)
+    if problem:
+        raise UsageError(f"{spec.where('optimizer')}: {entry.name}: {problem}")
+    notes.extend(_UNUSED.format(role) for role in _idle(models, entry.calls(arguments, *sizes, 1)))
     if entry.needs_labelled_demos and not experiment.labelled:
         raise UsageError(
             f"{spec.where('optimizer')}: {entry.name} shows labelled examples, but no training record fits the "
@@ -156,6 +164,14 @@ def assemble(spec: ExperimentSpec) -> Experiment:
             "which makes demonstrations for every predictor"
         )
     return experiment
+
+
+def _idle(models: Collection[str], asked: Mapping[str, int]) -> list[str]:
+    """Of the roles that only optimizers call, the declared ones that this optimizer does not."""
+    called = {"teacher"} if asked.get("teacher") else set[str]()
+    if asked.get("prompt"):
+        called |= {next((role for role in ("prompt", "teacher") if role in models), "task")}
+    return [role for role in ("teacher", "prompt") if role in models and role not in called]
 
 
 class _Problems:
@@ -196,14 +212,19 @@ def _metrics(
 def model_configs(spec: ExperimentSpec, notes: list[str]) -> dict[str, ModelConfig]:
     """Configuration per declared role; a role that nothing in this experiment calls is said, not dropped."""
     roles = spec.models.given()
-    notes.extend(
-        f"models.{role} is declared, but nothing in this experiment calls it" for role in _UNUSED_ROLES if role in roles
-    )
+    if "judge" in roles:
+        notes.append(_UNUSED.format("judge"))
     for role, model in roles.items():
         if model.api_key_env and model.api_key_env not in os.environ:
             raise UsageError(
                 f"{spec.where('models', role, 'api_key_env')}: models.{role} ({model.model}) takes its key from the "
                 f"environment variable {model.api_key_env}, which is not set"
+            )
+        key = os.environ.get(model.api_key_env or "", "")
+        if key and not is_recognisable(key):
+            notes.append(
+                f"the key of models.{role} ({model.api_key_env}) is short or an ordinary word: it cannot be told from "
+                "text, so it is not looked for in what this run writes"
             )
     return {role: model_config(model) for role, model in roles.items()}
 
@@ -225,139 +246,70 @@ def build_program(named: Named, spec: ExperimentSpec) -> tuple[dspy.Module, dict
     """
     where = spec.where("program")
     path = next((path for path, (alias, _) in PROGRAMS.items() if named.name in (alias, path)), named.name)
-    program_class = _load(path, spec, where)
+    program_class = named_object(path, spec, where)
     if not (isinstance(program_class, type) and issubclass(program_class, dspy.Module)):
         raise UsageError(f"{where}: {named.name} is not a dspy.Module class")
-    arguments = {key: _resolved(value, spec, f"{where}.{key}") for key, value in named.arguments.items()}
+    arguments = {key: _resolved(value, spec, f"{where}: {key}") for key, value in named.arguments.items()}
     known = inspect.signature(program_class).parameters
     for name in arguments:
         if name not in known and not any(part.kind is part.VAR_KEYWORD for part in known.values()):
             raise UsageError(f"{where}: {named.name} has no argument {name!r}; {nearest(name, known)}")
+    reference = {"class": path, "arguments": dict(named.arguments)}
+    cannot = f"{where}: {named.name} cannot be made from {sorted(arguments)}"
+    if path not in PROGRAMS:
+        with foreign_code(cannot):
+            return program_class(**arguments), reference
     try:
-        return program_class(**arguments), {"class": path, "arguments": dict(named.arguments)}
+        return program_class(**arguments), reference
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{where}: {named.name} cannot be made from {sorted(arguments)}: {error}") from error
-
-
-def build_metric(
-    named: Named | None,
-    contract: OutputContract,
-    spec: ExperimentSpec,
-    records: Sequence[Record],
-    place: tuple[str, ...] = ("metric",),
-) -> Metric:
-    """The metric a file names; without one, a record metric with evaluators by type.
-
-    Raises:
-        UsageError: an unknown metric, evaluator or argument, or a path that matches nothing in the whole dataset.
-    """
-    named = named or Named(name="record", arguments={})
-    where = f"{spec.where(*place)}: metric {named.name}"
-    maker = METRICS.get(named.name)
-    if maker is None:
-        if not is_reference(named.name):
-            raise UsageError(f"{where}: there is no metric of this name; {nearest(named.name, METRICS)}")
-        maker = _load(named.name, spec, where)
-        if not _is_metric_class(maker):  # before it is made: a file must not call whatever it names
-            raise UsageError(f"{where}: {named.name} is not a metric class: it needs __call__ and compare")
-    arguments = dict(named.arguments)
-    if maker is RecordMetric:
-        arguments = {
-            "fields": _evaluator_objects(arguments.pop("fields", {}), spec, where),
-            "schema": contract.schema,
-            "output_field": contract.field,
-            **arguments,
-        }
-    try:
-        metric = maker(**arguments)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{where}: {error}") from error
-    if not isinstance(metric, Metric):
-        raise UsageError(f"{where}: {named.name} is not a metric: it has no name or no version")
-    if isinstance(metric, RecordMetric) and records:
-        _check_paths(metric, records, where)
-        _check_evaluators(metric, records, where)
-    return metric
-
-
-def _load(reference: str, spec: ExperimentSpec, where: str) -> Any:
-    if not is_reference(reference):
-        raise UsageError(f"{where}: {reference!r} names no object; write my_file.py:Name or package.module:Name")
-    return load_object(reference, spec.folder)
+        raise UsageError(f"{cannot}: {first_line(error)}") from error
 
 
 def _resolved(value: Any, spec: ExperimentSpec, where: str) -> Any:
     if isinstance(value, str) and is_reference(value):
         return load_object(value, spec.folder)
     if isinstance(value, str) and value.endswith(".json"):
-        return spec.folder / value
+        try:
+            path = spec.resolve(value)
+            is_special = kind_of(path) == "special"
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from None
+        if is_special:
+            raise UsageError(f"{where}: {value} is a pipe or a device where a file is needed")
+        return path
     return value
-
-
-def _evaluator_objects(fields: Any, spec: ExperimentSpec, where: str) -> Any:
-    """Evaluators named by import path become classes; everything else is the record metric's to check."""
-    if not isinstance(fields, Mapping):
-        raise UsageError(f"{where}: fields is a mapping of paths to evaluators, got {type(fields).__name__}")
-    return {path: _evaluator_object(value, spec, where) for path, value in fields.items()}
-
-
-def _evaluator_object(value: Any, spec: ExperimentSpec, where: str) -> Any:
-    if isinstance(value, str) and is_reference(value):
-        return _own_evaluator(value, {}, spec, where)
-    if isinstance(value, Mapping):
-        named = [key for key in value if isinstance(key, str) and is_reference(key)]
-        if len(named) == 1:
-            rest = {key: option for key, option in value.items() if key != named[0]}
-            return {"evaluator": _own_evaluator(named[0], value[named[0]], spec, where), **rest}
-    return value
-
-
-def _own_evaluator(reference: str, config: Any, spec: ExperimentSpec, where: str) -> BaseEvaluator:
-    """A user's evaluator; nothing but an evaluator class is ever called with what a file says."""
-    made = load_object(reference, spec.folder)
-    if not (isinstance(made, type) and issubclass(made, BaseEvaluator)):
-        raise UsageError(
-            f"{where}: {reference} is not an evaluator: make it a class derived from metrics.BaseEvaluator"
-        )
-    try:
-        return made(config)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{where}: {reference} cannot be made from {config!r}: {error}") from error
 
 
 def _contract(program: dspy.Module, spec: ExperimentSpec) -> OutputContract:
-    try:
-        return output_contract(program)
-    except ProgramDeclarationError as error:
-        raise UsageError(f"{spec.where('program')}: {error}") from error
-
-
-def _is_metric_class(made: Any) -> bool:
-    return (
-        isinstance(made, type) and hasattr(made, "compare") and any("__call__" in vars(base) for base in made.__mro__)
-    )
-
-
-def _check_evaluators(metric: RecordMetric, records: Sequence[Record], where: str) -> None:
-    """Ask every evaluator once, so that a broken one is found now and not at the first answer that has its field."""
-    for record in records:
+    where = spec.where("program")
+    with foreign_code(f"{where}: what {spec.program.name} puts out cannot be read"):
         try:
-            metric.compare(record.expected, record.expected)
-        except Exception as error:
-            raise UsageError(
-                f"{where}: comparing the record of {record.where} with itself failed: {type(error).__name__}: {error}"
-            ) from error
-
-
-def _check_paths(metric: RecordMetric, records: Sequence[Record], where: str) -> None:
-    expected = [record.expected for record in records]
-    unmatched = metric.unmatched_paths(expected)
-    if unmatched:
-        known = metric.known_paths(expected)
+            contract = output_contract(program)
+        except ProgramDeclarationError as error:
+            raise UsageError(f"{where}: {error}") from error
+    _refuse_half_characters(program, where)
+    try:
+        json.dumps(contract.schema, allow_nan=False, ensure_ascii=False).encode()
+    except ValueError as error:
         raise UsageError(
-            f"{where}: the path {unmatched[0]!r} matches nothing in any of the {len(records)} records; "
-            f"{nearest(unmatched[0], known)}"
-        )
+            f"{where}: the JSON Schema of {contract.field!r} holds a value JSON does not have ({first_line(error)}); "
+            "look for a default of NaN or infinity, or half a Unicode character in a description"
+        ) from error
+    return contract
+
+
+def _refuse_half_characters(program: dspy.Module, where: str) -> None:
+    """Every text of a program is sent and kept, so none may hold what cannot be written."""
+    for name, predictor in predictors_of(program):
+        fields = predictor.signature.fields
+        texts = {"the instructions": predictor.signature.instructions}
+        texts |= {
+            f"the description of {field!r}": (info.json_schema_extra or {}).get("desc")
+            for field, info in fields.items()
+        }
+        for what, text in texts.items():
+            if isinstance(text, str) and whole(text) != text:
+                raise UsageError(f"{where}: {what} of the predictor {name!r} holds half a Unicode character")
 
 
 def _bounds(

@@ -17,8 +17,10 @@ from typing import Annotated, Literal, NoReturn
 import typer
 
 from harness.errors import HarnessError, RunStopped, StopReason, UsageError, nearest
+from harness.files import kind_of, outside
 from harness.progress import choose_progress
 from harness.references import check_own_packages
+from harness.signals import sigterm_as_interrupt
 from harness.spec import json_schema, load_spec
 from harness.terminal import (
     answer,
@@ -26,6 +28,7 @@ from harness.terminal import (
     answer_rich,
     drop_stdout,
     say,
+    stdout_fails,
     stdout_is_gone,
     stdout_kept_for_the_answer,
 )
@@ -117,10 +120,12 @@ def run(
         document = run_experiment(assemble(spec), force=force, progress=choose_progress()).to_document()
     if as_json:
         answer_json(document)
-        return
-    from harness.summary import run_summary
+    else:
+        from harness.summary import run_summary
 
-    answer_rich(*run_summary(document))
+        answer_rich(*run_summary(document))
+    if document["stopped"]:  # there is a verdict, on less than was asked for
+        raise typer.Exit(_stopped(RunStopped(StopReason.BUDGET, document["stopped"])))
 
 
 @app.command()
@@ -136,12 +141,13 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Score a program or a bundle on the test split, without tuning."""
-    bundle = Path(target) if file is not None or Path(target).is_dir() else None
+    kind = kind_of(Path(target))
+    bundle = Path(target) if file is not None or kind == "folder" else None
     if bundle is not None and file is None:
         raise UsageError(
             f"{target} is a folder; a bundle is scored on the data of a file: harness evaluate {target} FILE"
         )
-    if bundle is not None and not bundle.is_dir():
+    if bundle is not None and kind != "folder":
         raise UsageError(f"there is no bundle {target}; the bundle's folder comes first, then the experiment file")
     spec = load_spec(file or target, changes or ())
     with stdout_kept_for_the_answer():
@@ -280,8 +286,9 @@ def exit_code(arguments: Sequence[str]) -> int:
     """Run one command; whatever ends it becomes a sentence on stderr and an exit code."""
     try:
         check_own_packages()
+        _refuse_nul(arguments)
         command = typer.main.get_command(app)
-        with command.make_context("harness", list(arguments) or ["--help"]) as context:
+        with sigterm_as_interrupt(), command.make_context("harness", list(arguments) or ["--help"]) as context:
             command.invoke(context)
     except typer.Exit as ended:
         return ended.exit_code
@@ -292,12 +299,14 @@ def exit_code(arguments: Sequence[str]) -> int:
         return error.exit_code
     except RunStopped as stopped:
         return _stopped(stopped)
-    except KeyboardInterrupt:
-        return _stopped(RunStopped(StopReason.INTERRUPT, "interrupted"))
+    except KeyboardInterrupt as interrupt:
+        return _stopped(RunStopped(StopReason.INTERRUPT, str(interrupt) or "interrupted"))
     except BrokenPipeError:
         if not stdout_is_gone():
             return _defect()
         drop_stdout()
+    except OSError as error:
+        return _refused_by_the_machine(error)
     except SystemExit as ended:
         if isinstance(ended.__context__, BrokenPipeError):
             return 0  # rich's way of saying that the reader of a help text has gone
@@ -306,6 +315,24 @@ def exit_code(arguments: Sequence[str]) -> int:
     except Exception:  # noqa: BLE001  # the last line of defence: shown in full, as what it is
         return _defect()
     return 0
+
+
+def _refuse_nul(arguments: Sequence[str]) -> None:
+    for argument in arguments:
+        if "\0" in argument:
+            raise UsageError(f"the argument {argument!r} holds the character NUL, which no path and no name has")
+
+
+def _refused_by_the_machine(error: OSError) -> int:
+    """A full disk, a folder nobody may write to: not our defect, and not the user's arguments."""
+    sentence = outside(error)
+    if sentence is None:
+        return _defect()
+    _say_errors(sentence)
+    say(_KEPT)
+    if stdout_fails():
+        drop_stdout()
+    return 1
 
 
 def _say_errors(message: str) -> None:

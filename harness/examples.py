@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import dspy
 
 from harness.data import READERS, Reader, Record, Splits, check_leaks, labelled, read, split
+from harness.data.unknown_fields import unknown_fields
 from harness.errors import UsageError, nearest
 from harness.references import is_reference, load_object
 from harness.spec import DataSpec, ExperimentSpec
@@ -78,11 +80,18 @@ def _reader(data: DataSpec, spec: ExperimentSpec) -> Reader:
     return load_object(data.reader, spec.folder)
 
 
+def _path(spec: ExperimentSpec) -> Path:
+    try:
+        return spec.resolve(spec.data.path)
+    except UsageError as error:
+        raise UsageError(f"{spec.where('data', 'path')}: data.path: {error}") from None
+
+
 def _read(data: DataSpec, spec: ExperimentSpec, contract: OutputContract, notes: list[str]) -> list[Record]:
     """All records; in a user's own file each needs its expected record, a corpus may have some without."""
     is_corpus = data.reader in READERS and data.reader != "records"
     found = read(
-        spec.resolve(data.path),
+        _path(spec),
         _reader(data, spec),
         data.columns,
         data.group_by,
@@ -107,14 +116,12 @@ def _example(record: Record, contract: OutputContract) -> dspy.Example:
 
 def _unknown_fields(records: Sequence[Record], contract: OutputContract) -> list[str]:
     """One sentence about expected fields the program's record does not have: a misspelt column costs every row."""
-    known = set(contract.schema.get("properties", ()))
-    if not known:
-        return []
-    found = {name for record in records if isinstance(record.expected, Mapping) for name in record.expected}
-    unknown = [f"{name} ({nearest(name, known)})" for name in sorted(found - known)[:_SHOWN]]
+    unknown = unknown_fields((record.expected for record in records), contract.schema)
     if not unknown:
         return []
-    return [f"expected records hold fields that the program's record does not have: {', '.join(unknown)}"]
+    shown = ", ".join(f"{path} ({hint})" for path, hint in list(unknown.items())[:_SHOWN])
+    more = f", and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
+    return [f"expected records hold fields that the program's record does not have: {shown}{more}"]
 
 
 def _unfit_records(records: Sequence[Record], contract: OutputContract) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Literal
 
+from harness.bundle.folder import read_folder, write_folder
 from harness.errors import UsageError
 from harness.experiment import BUNDLE, BUNDLE_BASELINE
 from harness.run_folder import find_run_folder
@@ -23,7 +23,9 @@ def export_run(reference: str, folder: Path, candidate: Literal["tuned", "baseli
         candidate: the tuned program, or the one before tuning.
 
     Raises:
-        UsageError: no such run, a run without a bundle in this working folder, or a folder with something in it.
+        UsageError: no such run, a run without a bundle in this working folder, a bundle that was changed since, or a
+            folder with something in it.
+        HarnessError: the disk is full.
     """
     run = Tracker.open(Path()).find_run(reference, {"kind": "experiment"})
     source = find_run_folder(run.parent or run.run_id)
@@ -33,7 +35,6 @@ def export_run(reference: str, folder: Path, candidate: Literal["tuned", "baseli
             f"run {run.run_id} ({run.experiment}, {run.status.lower()}) has no bundle under mlruns/runs; "
             "export from the folder the run was made in, once it is finished"
         )
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} exists and is not an empty folder; name a new one")
-    shutil.copytree(bundle, folder, dirs_exist_ok=True)
+    files, _ = read_folder(bundle)
+    write_folder(folder, files)
     return folder

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harness.assembly import METRICS, PROGRAMS
+from harness.assembly import PROGRAMS
 from harness.data import READERS
 from harness.errors import UsageError, nearest
+from harness.metric_choice import METRICS
 from harness.optimizers.catalogue import CATALOGUE
 from metrics.evaluators import CATALOGUE as EVALUATORS
 

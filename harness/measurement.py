@@ -9,13 +9,15 @@ from typing import Any
 from harness.assembly import PROGRAMS, Experiment
 from harness.bundle import LoadedProgram, load
 from harness.errors import UsageError
-from harness.experiment import fingerprint, mark_test_read, measure_on_test, params
+from harness.experiment import ending, mark_test_read, measure_on_test, params
+from harness.fingerprint import fingerprint
 from harness.models.prompt import prompt_text
-from harness.models.roles import Endpoints
+from harness.models.roles import Endpoints, preflight
 from harness.progress import Progress, SilentProgress
-from harness.results import Evaluation, aggregate_document, usage_document
+from harness.results import Evaluation, aggregate_document, side_document, usage_document
 from harness.session import open_session
 from harness.tracking.run_tree import log_evaluation
+from harness.tracking.sentences import failure_notes
 from harness.tracking.tracker import Tracker
 
 
@@ -53,21 +55,23 @@ def evaluate_program(
             experiment.name, f"evaluate {name}", params(experiment), {"kind": "evaluation"}
         )
         try:
+            notes = [*preflight(session.lms), *notes]
             evaluation = measure_on_test(program, name, experiment, session, progress or SilentProgress())
-        except BaseException:
-            tracked.finish("failed")
+        except BaseException as error:
+            tracked.finish(ending(error))
             raise
         inputs = dict(experiment.examples["test"][0].inputs())
         log_evaluation(tracked, evaluation, prompt_text(program, adapter, inputs))
         tracked.finish("finished")
-        reads = mark_test_read(experiment, session, f"evaluate {name} {fingerprint(experiment, session).digest}")
+        endpoints_used = {role: lm.engine.provider.endpoint for role, lm in session.lms.items()}
+        reads = mark_test_read(experiment, session, f"evaluate {name} {fingerprint(experiment, endpoints_used).digest}")
         return {
             **evaluation_document(evaluation),
             "run_id": tracked.run_id,
             "experiment": experiment.name,
             "test_reads": reads,
             "ledger": {role: usage_document(usage) for role, usage in session.ledger.usage().items()},
-            "notes": notes,
+            "notes": [*notes, *failure_notes(evaluation)],
         }
 
 
@@ -76,10 +80,9 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "program": evaluation.name,
         "split": evaluation.split,
-        **aggregate_document(evaluation.total),
+        **side_document(evaluation),
         "fields": {path: aggregate_document(total) for path, total in evaluation.fields.items()},
         "audit": {name: aggregate_document(total) for name, total in evaluation.audit.items()},
-        "failures": sum(row.failure is not None for row in evaluation.rows),
     }
 
 

@@ -10,10 +10,13 @@ import logging
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, TextIO
+
+from harness.costs import dollars, fault_words
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -53,9 +56,10 @@ def choose_progress(usage: Usage | None = None, stream: TextIO | None = None) ->
 
 
 def usage_text(usage: Usage | None) -> str:
-    """Calls and cost of all roles together; empty before the first call and when nothing is watched.
+    """Calls, cost and faults of all roles together; empty before the first call and when nothing is watched.
 
-    A price that is not known is said, never counted as zero.
+    A price that is not known is said, never counted as zero; before the first answer, and where models cost nothing,
+    no amount is shown.
     """
     spent = list(usage().values()) if usage is not None else []
     calls, cached = sum(role.calls for role in spent), sum(role.cached for role in spent)
@@ -67,9 +71,12 @@ def usage_text(usage: Usage | None) -> str:
     prices = [role.usd for role in spent if role.calls]
     known = sum(price for price in prices if price is not None)
     if None in prices:
-        parts.append(f"${known:.4f} and calls of unknown price" if known else "price unknown")
-    elif prices:
-        parts.append(f"${known:.4f}")
+        parts.append(f"{dollars(known)} and calls of unknown price" if known else "price unknown")
+    elif known:
+        parts.append(dollars(known))
+    faults = sum((Counter(role.failures) for role in spent), Counter[str]())
+    if faults:
+        parts.append(fault_words(faults))
     return ", ".join(parts)
 
 

@@ -19,12 +19,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.errors import UsageError, nearest
+from harness.errors import RunStopped, UsageError, nearest
+from harness.files import kind_of, named_path, names_beside, read_file
+from harness.foreign import foreign_code, told
 
 OWN_PACKAGES = ("metrics", "programs")
 """Packages of this distribution whose names are so generic that a user's file may have the same one."""
 
 _REFERENCE = re.compile(r"^(?P<module>.+):(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)$")
+_PASSED_ON = (KeyboardInterrupt, RunStopped)
+"""What means the whole run, not the file that is being loaded."""
 _MODULE = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*$")
 
 
@@ -64,7 +68,7 @@ def load_object(
     if match is None or not is_reference(reference):
         raise UsageError(f"{reference!r} names no object; write FILE.py:NAME or PACKAGE.MODULE:NAME")
     if match["module"].endswith(".py"):
-        module = _load_file(folder / Path(match["module"]).expanduser(), folder, match["module"])
+        module = _load_file(named_path(match["module"], folder), folder, match["module"])
     else:
         module = _import_module(match["module"], folder)
     found = _attribute(module, match["name"], match["module"])
@@ -100,13 +104,11 @@ def _origin(name: str) -> Path | None:
 
 
 def _load_file(file: Path, folder: Path, label: str) -> ModuleType:
-    if not file.is_file():
-        what = "is a folder" if file.is_dir() else "does not exist"
+    kind = kind_of(file)
+    if kind in ("folder", "missing"):
+        what = "is a folder" if kind == "folder" else "does not exist"
         raise UsageError(f"{label} {what} in {_folder_name(file.parent)}{_nearest_file(file)}")
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{label} cannot be read: {error.strerror}") from None
+    content = read_file(file, label)
     file = file.resolve()
     name = _module_name(file, content)
     if name in sys.modules:
@@ -120,7 +122,10 @@ def _load_file(file: Path, folder: Path, label: str) -> ModuleType:
     sys.modules[name] = module  # before it runs: dataclasses and pydantic look their module up here
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # whatever a user's file raises is the user's to see
+    except _PASSED_ON:
+        del sys.modules[name]
+        raise
+    except BaseException as error:  # whatever a user's file raises is the user's to see
         del sys.modules[name]
         raise UsageError(_cannot_run(error, label, file)) from error
     return module
@@ -149,7 +154,9 @@ def _import_module(name: str, folder: Path) -> ModuleType:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise UsageError(f"there is no module {name!r}{_nearest_module(name)}") from None
         raise UsageError(_cannot_run(error, name, None)) from error
-    except (Exception, SystemExit) as error:  # whatever a user's module raises is the user's to see
+    except _PASSED_ON:
+        raise
+    except BaseException as error:  # whatever a user's module raises is the user's to see
         raise UsageError(_cannot_run(error, name, None)) from error
 
 
@@ -162,18 +169,21 @@ def _append_to_path(folder: Path) -> None:
 def _attribute(module: ModuleType, name: str, label: str) -> Any:
     found: Any = module
     for part in name.split("."):
-        if not hasattr(found, part):
-            public = [known for known in vars(found) if not known.startswith("_")] if hasattr(found, "__dict__") else []
+        try:
+            with foreign_code(f"{label}: {part!r} cannot be read"):
+                found = getattr(found, part)
+        except UsageError as error:
+            if not isinstance(error.__cause__, AttributeError):
+                raise
+            public = [known for known in getattr(found, "__dict__", ()) if not known.startswith("_")]
             hint = nearest(part, public) if public else "it defines nothing"
-            raise UsageError(f"{label} defines no {part!r}; {hint}")
-        found = getattr(found, part)
+            raise UsageError(f"{label} defines no {part!r}; {hint}") from None
     return found
 
 
 def _cannot_run(error: BaseException, label: str, file: Path | None) -> str:
     """The error in one line and where it happened, preferably in the user's own files."""
-    lines = str(error).strip().splitlines()
-    what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    what = told(error)
     if isinstance(error, SyntaxError):
         line = f" line {error.lineno}" if error.lineno else ""
         where = f"{Path(error.filename or label).name}{line}: "
@@ -208,7 +218,7 @@ def _folder_name(folder: Path) -> str:
 
 
 def _nearest_file(file: Path) -> str:
-    return _hint(file.name, (found.name for found in file.parent.glob("*.py"))) if file.parent.is_dir() else ""
+    return _hint(file.name, (name for name in names_beside(file) if name.endswith(".py")))
 
 
 def _nearest_module(name: str) -> str:

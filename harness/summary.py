@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.costs import TOTAL, dollars, fault_words, with_total
+from harness.decimals import fixed
+from harness.results import RoleUsage
 from harness.terminal import printable
 
 if TYPE_CHECKING:
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
 
 Document = Mapping[str, Any]
 
+_MORE_OR_LESS = "one more for each answer that cannot be read, none for answers in the store"
 _COLOURS = {"improved": "green", "worse": "red", "no detectable change": "yellow", "not comparable": "red"}
 
 
@@ -22,7 +26,7 @@ def run_summary(document: Document) -> list[RenderableType]:
         *_verdict(document),
         _scores(document),
         *_caveats(document),
-        _costs(document["ledger"]),
+        *_costs(document["ledger"]),
         *_notes(document["notes"]),
         *_next_steps(document),
     ]
@@ -41,9 +45,19 @@ def plan_summary(document: Document) -> list[RenderableType]:
     for role, model in document["roles"].items():
         table.add_row(f"{role} model", _clean(model))
     for role, calls in document["planned_calls"].items():
-        table.add_row(f"{role} calls", f"at most {calls}; answers already in the store are not asked again")
+        table.add_row(f"{role} calls", f"at most {calls:,}; {_MORE_OR_LESS}")
+    table.add_row("kept back", f"{document['reserved_calls']:,} of them for the last measurement on test")
+    for role, usd in document["estimate"]["usd"].items():
+        if usd != 0:
+            table.add_row(f"{role} cost", _estimate(usd, document["estimate"]))
     outcome = "this can run" if document["notes"] else "nothing wrong"
     return [f"{_clean(document['experiment'])}: {outcome}", table, *_notes(document["notes"])]
+
+
+def _estimate(usd: float | None, estimate: Document) -> str:
+    tokens = f"{estimate['input_tokens_per_call']:,} + {estimate['output_tokens_per_call']:,} tokens a call"
+    amount = "unknown, for no price is known" if usd is None else f"at most about {dollars(usd)}"
+    return f"{amount} ({tokens}: {estimate['how']})"
 
 
 def evaluation_summary(document: Document) -> list[RenderableType]:
@@ -59,7 +73,7 @@ def evaluation_summary(document: Document) -> list[RenderableType]:
         table,
         *_unscored_sentence(document["program"], document),
         *_reads_sentence(document),
-        _costs(document["ledger"]),
+        *_costs(document["ledger"]),
         *_notes(document["notes"]),
     ]
 
@@ -73,8 +87,10 @@ def listing_table(rows: Sequence[tuple[str, str]]) -> Table:
 
 
 def counts_summary(document: Document) -> list[str]:
-    """A flat document, one `key: value` per line."""
-    return [f"{key.replace('_', ' ')}: {_clean(str(value))}" for key, value in document.items() if value is not None]
+    """A flat document, one `key: value` per line, its notes last."""
+    flat = {key: value for key, value in document.items() if value is not None and key != "notes"}
+    lines = [f"{key.replace('_', ' ')}: {_clean(str(value))}" for key, value in flat.items()]
+    return [*lines, *_notes(document.get("notes", ()))]
 
 
 def _verdict(document: Document) -> Iterator[RenderableType]:
@@ -101,10 +117,18 @@ def _scores(document: Document) -> Table:
 def _caveats(document: Document) -> Iterator[str]:
     delta = document["delta"]
     if delta is not None and delta["smallest_detectable"] is not None:
-        yield f"The smallest difference this test could find is about {delta['smallest_detectable']:.3f}."
+        yield f"The smallest difference this test could find is about {fixed(delta['smallest_detectable'], 3)}."
+    yield from _readable_sentence(document)
     for name in ("baseline", "tuned"):
         yield from _unscored_sentence(name, document[name])
     yield from _reads_sentence(document)
+
+
+def _readable_sentence(document: Document) -> Iterator[str]:
+    sides = {name: document[name] for name in ("baseline", "tuned")}
+    if any(side["readable"] < side["n_total"] for side in sides.values()):
+        counts = ", ".join(f"{name} {side['readable']} of {side['n_total']}" for name, side in sides.items())
+        yield f"Answers that could be read: {counts}."
 
 
 def _reads_sentence(document: Document) -> Iterator[str]:
@@ -115,7 +139,7 @@ def _reads_sentence(document: Document) -> Iterator[str]:
 def _unscored_sentence(name: str, aggregate: Document) -> Iterator[str]:
     missing = aggregate["n_total"] - aggregate["n_scored"]
     if missing:
-        yield f"{name}: {missing} not scored; {aggregate['lower_bound']:.3f} if each of them counted as 0."
+        yield f"{name}: {missing} not scored; {fixed(aggregate['lower_bound'], 3)} if each of them counted as 0."
 
 
 def _next_steps(document: Document) -> Iterator[RenderableType]:
@@ -134,18 +158,26 @@ def _next_steps(document: Document) -> Iterator[RenderableType]:
         )
 
 
-def _costs(ledger: Document) -> RenderableType:
-    table = _table("role", "calls", "from the store", "tokens in", "tokens out", "cost")
-    for role, usage in ledger.items():
+def _costs(ledger: Document) -> Iterator[RenderableType]:
+    """What each role spent, and apart from it what the store answered; then what went wrong on the way."""
+    table = _table("role", "calls", "tokens in", "tokens out", "spent", "from the store", "would have cost")
+    roles = with_total({role: RoleUsage(**usage) for role, usage in ledger.items()})
+    for role, usage in roles.items():
         table.add_row(
             _clean(role),
-            str(usage["calls"]),
-            str(usage["cached"]),
-            f"{usage['input_tokens']:,}",
-            f"{usage['output_tokens']:,}",
-            "unknown" if usage["usd"] is None else f"${usage['usd']:.4f}",
+            f"{usage.calls:,}",
+            f"{usage.input_tokens:,}",
+            f"{usage.output_tokens:,}",
+            dollars(usage.usd),
+            f"{usage.cached:,}",
+            dollars(usage.replayed_usd) if usage.cached else "-",
         )
-    return table
+    yield table
+    for role, usage in roles.items():
+        if usage.failures and role != TOTAL:
+            yield f"{_clean(role)}: faults on the way: {_clean(fault_words(usage.failures))}"
+        if usage.estimated and role != TOTAL:
+            yield f"{_clean(role)}: {usage.estimated} answers did not say what they used and count as the average"
 
 
 def _notes(notes: Sequence[str]) -> Iterator[str]:
@@ -154,9 +186,9 @@ def _notes(notes: Sequence[str]) -> Iterator[str]:
 
 
 def _aggregate_row(table: Table, name: str, aggregate: Document) -> None:
-    score = "-" if aggregate["score"] is None else f"{aggregate['score']:.3f}"
+    score = "-" if aggregate["score"] is None else fixed(aggregate["score"], 3)
     scored = f"{aggregate['n_scored']}/{aggregate['n_total']}"
-    table.add_row(_clean(name), score, _interval(aggregate["interval"], ""), scored)
+    table.add_row(_clean(name), score, _interval(aggregate["interval"]), scored)
 
 
 def _difference_row(table: Table, name: str, delta: Document | None) -> None:
@@ -165,11 +197,11 @@ def _difference_row(table: Table, name: str, delta: Document | None) -> None:
         return
     pairs, groups = delta["n_pairs"], delta["n_groups"]
     count = f"{pairs} pairs" + (f" in {groups} groups" if groups != pairs else "")
-    table.add_row(_clean(name), f"{delta['mean']:+.3f}", _interval(delta["interval"], "+"), count)
+    table.add_row(_clean(name), fixed(delta["mean"], 3, signed=True), _interval(delta["interval"], True), count)
 
 
-def _interval(interval: Sequence[float] | None, sign: str) -> str:
-    return "-" if interval is None else f"[{interval[0]:{sign}.3f}, {interval[1]:{sign}.3f}]"
+def _interval(interval: Sequence[float] | None, signed: bool = False) -> str:
+    return "-" if interval is None else "[" + ", ".join(fixed(bound, 3, signed=signed) for bound in interval) + "]"
 
 
 def _arguments(arguments: Document) -> str:

@@ -31,15 +31,15 @@ def printable(text: str) -> str:
 def answer(text: str) -> None:
     """Write to stdout. A reader who has gone (`| head`) is no error: the work is done."""
     try:
-        print(text, flush=True)
+        print(_encodable(text), flush=True)
     except BrokenPipeError:
         drop_stdout()
 
 
 def answer_json(document: Any) -> None:
     """Write one JSON document to stdout."""
-    is_unicode = str(getattr(sys.stdout, "encoding", "")).lower().startswith("utf")
-    answer(json.dumps(document, indent=2, ensure_ascii=not is_unicode, allow_nan=False))
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    answer(text if _encodable(text) == text else json.dumps(document, indent=2, allow_nan=False))
 
 
 def answer_rich(*parts: RenderableType) -> None:
@@ -90,11 +90,26 @@ def stdout_is_gone() -> bool:
     return False
 
 
+def stdout_fails() -> bool:
+    """True when what is still to be written cannot be: the disk behind it is full."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        return True
+    return False
+
+
 def drop_stdout() -> None:
     """Send what is still to be written to nowhere, so that the flush at exit raises nothing."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+def _encodable(text: str) -> str:
+    """`text` with what stdout's encoding does not have written as escapes: a file may have a name of any bytes."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _is_descriptor_one(stream: Any) -> bool:

@@ -28,6 +28,10 @@ _SCHEMA_MAP = frozenset(("$defs", "definitions", "dependentSchemas", "patternPro
 _IDENTITY = frozenset(("$schema", "$id", "$comment", "$anchor", "$vocabulary"))
 _ANNOTATIONS = frozenset(("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"))
 _LONGEST_MESSAGE = 300
+_DEEPEST = 120
+"""Levels of lists and mappings; an object in an object is two. What checks a schema gives up not far beyond."""
+_MOST_PARTS = 1_000_000
+"""Values on one level: more are a structure that holds itself."""
 
 
 class RecordError(ValueError):
@@ -71,6 +75,8 @@ def checked_schema(schema: Mapping[str, Any], where: str) -> Schema:
     Traceback (most recent call last):
     ValueError: invoice.json is not a valid JSON Schema at type: 'objekt' is not valid under any of the given schemas
     """
+    if _is_deeper(schema, _DEEPEST):
+        raise ValueError(f"{where} is nested more than {_DEEPEST} levels deep, which no model can be asked for")
     try:
         copy = json.loads(json.dumps(schema, allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -84,6 +90,24 @@ def checked_schema(schema: Mapping[str, Any], where: str) -> Schema:
         raise ValueError(f"{where} is not a valid JSON Schema at {place}: {short(error.message)}") from error
     _check_references(copy, copy, where, ())
     return copy
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether lists and mappings stand in each other more than `levels` deep; asked level by level, not recursively."""
+    layer = [value]
+    for _ in range(levels):
+        layer = [part for each in layer for part in _parts(each)]
+        if not layer:
+            return False
+        if len(layer) > _MOST_PARTS:
+            return True
+    return any(isinstance(part, Mapping | list) for part in layer)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
 
 
 def short(message: str) -> str:

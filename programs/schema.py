@@ -110,8 +110,11 @@ def _read_schema(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ValueError(f"there is no schema file {path}") from None
+    except RecursionError:
+        raise ValueError(f"the schema file {path} cannot be read: it is nested too deeply") from None
     except (OSError, ValueError) as error:
-        raise ValueError(f"the schema file {path} cannot be read: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"the schema file {path} cannot be read: {reason}") from error
 
 
 def _instructions(output: type[JsonRecord], inputs: Sequence[str]) -> str:

@@ -27,12 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-import pydantic
 
+from harness.bundle.documents import Manifest, ModelSettings, ProgramState, checked, read_json
 from harness.bundle.folder import MANIFEST, read_folder, write_folder
 from harness.bundle.privacy import refuse_private, without_folders
 from harness.bundle.state import captured_state, first_difference, restored, unwrapped
 from harness.errors import UsageError, nearest
+from harness.foreign import foreign_code, told
 from harness.models.prompt import decoding_schema, prompt_adapter, prompt_text
 from programs import SchemaExtraction, SynthesisExtraction
 from programs.contract import (
@@ -42,10 +43,12 @@ from programs.contract import (
     output_contract,
     predictors_of,
 )
+from programs.json_schema import short
 
 FORMAT = "dspy-judge-harness bundle"
 FORMAT_VERSION = 1
-MODEL_SETTINGS = frozenset(("model", "temperature", "max_tokens", "top_p", "seed", "bounds", "own_endpoint"))
+PROGRAM = "program.json"
+MODEL_SETTINGS = frozenset(ModelSettings.model_fields)
 """What a bundle may say about its model; anything else (endpoint, key, headers) stays out.
 
 `own_endpoint` says that the model was reached at an address of the user's own, so that nobody takes a provider's
@@ -147,7 +150,7 @@ def export(
     state = captured_state(program, by_alias=adapter_name == "compact")
     documents = {
         MANIFEST: _manifest(unwrapped(program), contract, adapter_name, model_settings, program_reference),
-        "program.json": state,
+        PROGRAM: state,
         "output_schema.json": contract.schema,
         "report.json": report,
     }
@@ -234,8 +237,10 @@ def _refuse_other_prompts(
 ) -> None:
     """Load the bundle from memory and compare what both programs would send, byte for byte."""
     name, arguments = json.loads(files[MANIFEST])["program"].values()
+    checked(Path("the bundle"), MANIFEST, json.loads(files[MANIFEST]), Manifest)
+    checked(Path("the bundle"), PROGRAM, json.loads(files[PROGRAM]), ProgramState)
     fresh = _own_program(name, arguments, "the bundle") if name in _OWN else unwrapped(program).reset_copy()
-    loaded = restored(fresh, json.loads(files["program.json"]), "the bundle")
+    loaded = restored(fresh, json.loads(files[PROGRAM]), "the bundle")
     for inputs in [_placeholders(contract), *probes]:
         before, after = (_prompt_files(each, adapter, inputs) for each in (program, loaded))
         for name in before:
@@ -264,65 +269,36 @@ def load(folder: Path | str, program: Any = None) -> LoadedProgram:
     """
     folder = Path(folder)
     files, digest = read_folder(folder)
-    documents = {name: _document(folder, files, name) for name in (MANIFEST, "program.json", "output_schema.json")}
+    documents = {name: read_json(folder, files, name) for name in (MANIFEST, PROGRAM, "output_schema.json")}
     manifest = _checked_manifest(folder, documents[MANIFEST])
-    instance = _instance(folder, manifest, program)
-    try:
-        module = restored(instance, documents["program.json"], str(folder))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{folder}: program.json is not as this package writes it: {error!r}") from error
+    checked(folder, PROGRAM, documents[PROGRAM], ProgramState)
+    module = restored(_instance(folder, manifest, program), documents[PROGRAM], str(folder))
     contract = _checked_contract(folder, manifest, documents["output_schema.json"], module)
     adapter = _adapter(folder, manifest)
+    try:
+        prompts = _prompt_files(module, adapter, _placeholders(contract))
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:  # what a demo holds is free
+        raise UsageError(f"{folder}: {PROGRAM} holds demos that give no prompt: {told(error)}") from error
     return LoadedProgram(
         program=module,
         contract=contract,
         adapter=adapter,
         adapter_name=manifest.adapter,
-        model=manifest.model,
+        model=manifest.model.model_dump(exclude_unset=True),
         digest=digest,
-        notes=_notes(folder, manifest, files, _prompt_files(module, adapter, _placeholders(contract))),
+        notes=_notes(folder, manifest, files, prompts),
     )
 
 
-def _document(folder: Path, files: Mapping[str, str], name: str) -> Any:
-    if name not in files:
-        raise UsageError(f"{folder} is not complete: {name} is missing")
-    try:
-        return json.loads(files[name])
-    except ValueError as error:
-        raise UsageError(f"{folder}: {name} is not JSON: {error}") from error
-
-
-class _Reference(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(populate_by_name=True)
-
-    name: str = pydantic.Field(alias="class")
-    arguments: dict[str, Any]
-
-
-class _Manifest(pydantic.BaseModel):
-    format: str
-    format_version: int
-    program: _Reference
-    output_field: str
-    inputs: list[str]
-    adapter: str
-    model: dict[str, Any]
-    versions: dict[str, str]
-
-
-def _checked_manifest(folder: Path, document: Any) -> _Manifest:
+def _checked_manifest(folder: Path, document: Any) -> Manifest:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise UsageError(f"{folder} is not a bundle: {MANIFEST} does not say format {FORMAT!r}")
     version = document.get("format_version")
     if version != FORMAT_VERSION:
-        raise UsageError(f"{folder} has bundle format {version}, this version of the package reads {FORMAT_VERSION}")
-    try:
-        return _Manifest.model_validate(document)
-    except pydantic.ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{folder}: {MANIFEST} is not as this package writes it: {where}: {first['msg']}") from error
+        raise UsageError(
+            f"{folder} has bundle format {short(repr(version))}, this version of the package reads {FORMAT_VERSION}"
+        )
+    return checked(folder, MANIFEST, document, Manifest)
 
 
 def _own_program(name: str, arguments: Mapping[str, Any], where: str) -> dspy.Module:
@@ -335,7 +311,7 @@ def _own_program(name: str, arguments: Mapping[str, Any], where: str) -> dspy.Mo
     raise UsageError(f"{where}: {name} cannot be made from its arguments: model is not a JSON Schema")
 
 
-def _instance(folder: Path, manifest: _Manifest, program: Any) -> dspy.Module:
+def _instance(folder: Path, manifest: Manifest, program: Any) -> dspy.Module:
     name, arguments = manifest.program.name, manifest.program.arguments
     if program is None:
         if name not in _OWN:
@@ -346,22 +322,18 @@ def _instance(folder: Path, manifest: _Manifest, program: Any) -> dspy.Module:
         return program.deepcopy()
     if not (isinstance(program, type) and issubclass(program, dspy.Module)):
         raise UsageError(f"program is a dspy.Module class or an instance of one, got {type(program).__name__}")
-    try:
+    with foreign_code(f"{program.__name__} cannot be made from the arguments in {folder}; pass an instance instead"):
         return program(**arguments)
-    except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"{program.__name__} cannot be made from the arguments in {folder} ({error}); pass an instance instead"
-        ) from error
 
 
-def _adapter(folder: Path, manifest: _Manifest) -> dspy.Adapter:
+def _adapter(folder: Path, manifest: Manifest) -> dspy.Adapter:
     try:
         return prompt_adapter(manifest.adapter)
     except ValueError as error:
         raise UsageError(f"{folder}: {error}") from error
 
 
-def _checked_contract(folder: Path, manifest: _Manifest, schema: Any, module: dspy.Module) -> OutputContract:
+def _checked_contract(folder: Path, manifest: Manifest, schema: Any, module: dspy.Module) -> OutputContract:
     try:
         contract = output_contract(module)
     except ProgramDeclarationError as error:
@@ -374,7 +346,7 @@ def _checked_contract(folder: Path, manifest: _Manifest, schema: Any, module: ds
     return contract
 
 
-def _notes(folder: Path, manifest: _Manifest, files: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+def _notes(folder: Path, manifest: Manifest, files: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
     changed = [name for name in now if files.get(name) != now[name]]
     if not changed:
         return ()

@@ -18,6 +18,7 @@ from dspy.signatures.signature import make_signature
 from pydantic_core import PydanticSerializationError
 
 from harness.errors import UsageError
+from harness.foreign import told
 from programs.contract import predictors_of
 from programs.json_record import plain_data
 
@@ -142,7 +143,7 @@ def _restore(predictor: Any, saved: Mapping[str, Any]) -> None:
         info.json_schema_extra = {**info.json_schema_extra, "desc": field["description"]}
     predictor.signature = make_signature(fields, saved["instructions"])
     inputs = [field["name"] for field in saved["inputs"]]
-    predictor.demos = [dspy.Example(**demo).with_inputs(*inputs) for demo in saved["demos"]]
+    predictor.demos = [dspy.Example(demo).with_inputs(*inputs) for demo in saved["demos"]]
     predictor.fields = copy.deepcopy(saved.get("decisions", {}))
 
 
@@ -195,4 +196,7 @@ def _wrapped(program: dspy.Module, wrapper: Mapping[str, Any], where: str) -> ds
         kind = None
     if kind is None or not hasattr(kind, "load_bundle"):
         raise UsageError(f"{where} needs {wrapper.get('class')!r}, which this version of the package does not have")
-    return kind.load_bundle(program, wrapper["state"])
+    try:
+        return kind.load_bundle(program, wrapper["state"])
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{where}: the wrapper.state in program.json cannot be used: {told(error)}") from error

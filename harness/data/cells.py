@@ -71,27 +71,32 @@ def fit(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any] | None = 
     {'total': 12.5, 'number': '1001'}
     """
     root = schema if root is None else root
-    branches = list(_branches(schema, root, 0))
+    possible = branches(schema, root)
     if isinstance(value, dict):
-        declared = {key: part for branch in branches for key, part in branch.get("properties", {}).items()}
+        declared = {key: part for branch in possible for key, part in branch.get("properties", {}).items()}
         return {key: fit(item, declared[key], root) if key in declared else item for key, item in value.items()}
     if isinstance(value, list):
-        items = next((branch["items"] for branch in branches if isinstance(branch.get("items"), Mapping)), None)
+        items = next((branch["items"] for branch in possible if isinstance(branch.get("items"), Mapping)), None)
         return value if items is None else [fit(item, items, root) for item in value]
-    return _fit_scalar(value, {name for branch in branches for name in _types(branch)})
+    return _fit_scalar(value, {name for branch in possible for name in _types(branch)})
 
 
-def _branches(schema: Any, root: Mapping[str, Any], depth: int) -> list[Mapping[str, Any]]:
-    """The schema with references and alternatives opened; alternatives of alternatives end at ten levels."""
+def branches(schema: Any, root: Mapping[str, Any], depth: int = 0) -> list[Mapping[str, Any]]:
+    """The schema with references and alternatives opened; alternatives of alternatives end at ten levels.
+
+    >>> root = {"n": {"type": "number"}}
+    >>> [part.get("type") for part in branches({"anyOf": [{"$ref": "#/n"}, {"type": "null"}]}, root)]
+    [None, 'number', 'null']
+    """
     if not isinstance(schema, Mapping) or depth > 10:
         return []
     if "$ref" in schema:
         target: Any = root
         for step in str(schema["$ref"]).removeprefix("#").strip("/").split("/"):
             target = target.get(step, {}) if isinstance(target, Mapping) and step else target
-        return _branches(target, root, depth + 1)
+        return branches(target, root, depth + 1)
     alternatives = [*schema.get("anyOf", []), *schema.get("oneOf", []), *schema.get("allOf", [])]
-    return [schema, *(branch for option in alternatives for branch in _branches(option, root, depth + 1))]
+    return [schema, *(branch for option in alternatives for branch in branches(option, root, depth + 1))]
 
 
 def _types(schema: Mapping[str, Any]) -> set[str]:

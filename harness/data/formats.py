@@ -10,12 +10,14 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from harness.errors import UsageError, nearest
+from harness.files import kind_of, names_beside, read_file
 
 _NOT_JSON = re.compile(r'"(?:\\.|[^"\\])*"|(-?Infinity|NaN)')
 """A whole string (skipped), or one of the three words Python's parser accepts and JSON does not have."""
@@ -53,12 +55,15 @@ def require_file(path: Path) -> None:
     """Refuse what is not a file, naming the most similar file beside it.
 
     Raises:
-        UsageError: the path does not exist or is a folder.
+        UsageError: the path does not exist, is a folder or a pipe, or may not be looked at.
     """
-    if path.is_dir():
+    kind = kind_of(path)
+    if kind == "folder":
         raise UsageError(f"{path} is a folder; name the data file in it.")
-    if not path.is_file():
-        beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    if kind == "special":
+        raise UsageError(f"{path} is a pipe or a device; data is read from a file.")
+    if kind == "missing":
+        beside = names_beside(path)
         hint = nearest(path.name, beside) if beside else f"the folder {path.parent} is empty or not there."
         raise UsageError(f"there is no data file {path}; {hint}")
 
@@ -69,7 +74,7 @@ def read_text(path: Path) -> str:
     Raises:
         UsageError: the bytes are not UTF-8, or there is nothing but white space.
     """
-    content = path.read_bytes()
+    content = read_file(path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -176,9 +181,7 @@ def _kind(value: Any) -> str:
 
 def _csv(path: Path) -> Iterator[Row]:
     text = read_text(path)
-    first = text.lstrip("\r\n").split("\n", 1)[0]
-    # Spreadsheets write semicolons wherever the comma is the decimal mark.
-    return _delimited(path, text, ";" if ";" in first and "," not in first else ",")
+    return _delimited(path, text, delimiter_of(text))
 
 
 def _tsv(path: Path) -> Iterator[Row]:
@@ -203,20 +206,42 @@ def _delimited(path: Path, text: str, delimiter: str) -> Iterator[Row]:
 def _split_cells(path: Path, text: str, delimiter: str) -> list[tuple[int, list[str]]]:
     """(line the row starts on, cells) of every row that is not blank."""
     found: list[tuple[int, list[str]]] = []
-    # The csv module's limit of 131,072 characters per cell is one number for the whole process, and papers are longer.
-    limit = csv.field_size_limit(len(text) + 1)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     start = 1
     try:
-        for cells in reader:
-            if cells:
-                found.append((start, cells))
-            start = reader.line_num + 1
+        with cells_of_any_length(text):
+            for cells in reader:
+                if cells:
+                    found.append((start, cells))
+                start = reader.line_num + 1
     except csv.Error as error:
         raise UsageError(f"{path.name}: the row that starts on line {start} cannot be read ({error}).") from None
+    return found
+
+
+def delimiter_of(text: str) -> str:
+    r"""What parts the cells of a CSV: the comma, or a semicolon or tab where the header has more of those.
+
+    Spreadsheets write semicolons wherever the comma is the decimal mark, and tabs when asked for text.
+
+    >>> delimiter_of("id,text\n1,a;b;c"), delimiter_of("id;text\n"), delimiter_of('id\t"a, b, c"\n')
+    (',', ';', '\t')
+    """
+    header = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").split("\n", 1)[0])
+    return max(",;\t", key=header.count)
+
+
+@contextmanager
+def cells_of_any_length(text: str) -> Iterator[None]:
+    """The csv module's limit of 131,072 characters per cell, one number for the whole process, out of the way.
+
+    Papers are longer.
+    """
+    limit = csv.field_size_limit(len(text) + 1)
+    try:
+        yield
     finally:
         csv.field_size_limit(limit)
-    return found
 
 
 def _parquet(path: Path) -> Iterator[Row]:

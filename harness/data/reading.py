@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +12,8 @@ from harness.data.cells import fit
 from harness.data.corpora import read_olivetti, read_pcmsp
 from harness.data.record import Reader, Record, plain
 from harness.data.rows import UNTYPED, read_records
-from harness.errors import HarnessError, UsageError, nearest
+from harness.errors import HarnessError, RunStopped, UsageError, nearest
+from harness.foreign import told, whole
 
 READERS: Mapping[str, Reader] = MappingProxyType(
     {"records": read_records, "olivetti": read_olivetti, "pcmsp": read_pcmsp}
@@ -57,7 +58,8 @@ def read(
         raise UsageError(f"{path} has no rows.")
     _check_ids(records)
     if schema is not None and reader is read_records and path.suffix.lower() in UNTYPED:
-        records = [replace(record, expected=fit(record.expected, schema)) for record in records]
+        fitted = [replace(record, expected=fit(record.expected, schema)) for record in records]
+        records = [replace(record, expected=plain(record.expected, record.where, "expected")) for record in fitted]
     if group_by is not None:
         records = _grouped(records, group_by, path)
     for name in inputs:
@@ -79,9 +81,9 @@ def labelled(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
     return having, lacking
 
 
-def _rows(reader: Reader, path: Path, columns: Mapping[str, str]) -> Iterator[Any]:
+def _rows(reader: Reader, path: Path, columns: Mapping[str, str]) -> list[Any]:
     """What the reader yields; an error of a user's own reader becomes one sentence, ours would be a bug."""
-    number = 0
+    found: list[Any] = []
     try:
         rows = reader(path, columns)
         if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
@@ -89,16 +91,15 @@ def _rows(reader: Reader, path: Path, columns: Mapping[str, str]) -> Iterator[An
                 f"the reader {_name(reader)} returned {type(rows).__name__} for {path.name} where records or dicts "
                 "are needed, one after the other."
             )
-        for row in rows:
-            number += 1
-            yield row
-    except HarnessError:
+        found.extend(rows)
+        return found
+    except (HarnessError, RunStopped, KeyboardInterrupt):
         raise
-    except Exception as error:  # the user's own code may raise anything
+    except BaseException as error:  # the user's own code may raise anything
         if reader in READERS.values():
             raise
         raise UsageError(
-            f"the reader {_name(reader)} failed after {number} records of {path.name}: {type(error).__name__}: {error}"
+            f"the reader {_name(reader)} failed after {len(found)} records of {path.name}: {told(error)}"
         ) from error
 
 
@@ -122,8 +123,14 @@ def _record(row: Any, where: str, number: int, reader: Reader) -> Record:
             f"{where}: the reader {_name(reader)} yielded {type(row).__name__} where a Record or a dict with id, the "
             "program's inputs and expected is needed."
         )
-    expected = plain(row.expected, row.where, "expected")
-    return replace(row, fields=plain(row.fields, row.where), expected=expected)
+    where = whole(row.where)
+    return Record(
+        id=plain(row.id, where, "id"),
+        fields=plain(row.fields, where),
+        expected=plain(row.expected, where, "expected"),
+        group=plain(row.group, where, "group"),
+        where=where,
+    )
 
 
 def _check_ids(records: Sequence[Record]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, time
@@ -15,6 +16,8 @@ from pydantic import BaseModel
 
 from harness.errors import UsageError
 
+_LARGEST = int(sys.float_info.max)
+"""Whole numbers past it have no distance from any other, and no float field takes them."""
 DEEPEST = 100
 """Levels of lists and objects a value may be nested; deeper ones break every later writer of JSON."""
 
@@ -55,8 +58,8 @@ def plain(value: Any, where: str, at: str = "") -> Any:
         at: the path to the value within the row.
 
     Raises:
-        UsageError: a NaN or infinity, half a Unicode character, a key that is not text, nesting past `DEEPEST`,
-            or a type that JSON has no place for.
+        UsageError: a NaN or infinity, a whole number past the largest float, half a Unicode character, a key that is
+            not text, nesting past `DEEPEST`, or a type that JSON has no place for.
 
     >>> plain({"total": Decimal("12.50"), "when": date(2024, 5, 1)}, "row 1")
     {'total': 12.5, 'when': '2024-05-01'}
@@ -84,6 +87,11 @@ def _plain(value: Any, where: str, at: str, depth: int) -> Any:
 def _scalar(value: Any, where: str, at: str) -> bool | int | float | str | None:
     if isinstance(value, Decimal):
         value = int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise UsageError(
+            f"{_place(where, at)}: a whole number of more than 308 digits is no number that can be compared; write it "
+            "as text, or leave it out."
+        )
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, float):

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.data.cells import read_columns
 from harness.data.formats import Row, parse_json, read_rows
-from harness.data.record import Record
+from harness.data.record import DEEPEST, Record
 from harness.errors import UsageError, nearest
 
 UNTYPED = (".csv", ".tsv")
@@ -68,6 +68,10 @@ def _paths(names: Sequence[str], path: Path) -> dict[str, tuple[str | int, ...]]
         if not _PATH.fullmatch(name):
             raise UsageError(f"{path.name}: the column {name!r} is no path like 'expected.items[0].name'.")
         built[name] = tuple(int(index) if index else key for key, index in _STEP.findall(name))[1:]
+        if len(built[name]) > DEEPEST:
+            raise UsageError(
+                f"{path.name}: the column {name:.60}... has {len(built[name])} steps; {DEEPEST} are the most."
+            )
     if built and "expected" in names:
         raise UsageError(f"{path.name} has both a column 'expected' and {next(iter(built))!r}; keep one of the two.")
     for name, steps in built.items():

@@ -11,23 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
+from dspy.utils.exceptions import AdapterParseError, LMError
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 from pydantic import ValidationError
 
 from harness.bundle import LoadedProgram, load
 from harness.errors import UsageError
-from harness.evaluation import failure_sentence
+from harness.failures import INVALID, failure_of
 from harness.models.config import ModelConfig
 from harness.models.ledger import Ledger
 from harness.models.roles import Endpoints, RoleLM, build_role_lm
 from harness.models.schema_bounds import SchemaBounds
-from harness.models.store import STORE, AnswerStore
 from harness.prediction.documents import Document, read_documents
-from harness.prediction.output import PredictionOutput
+from harness.prediction.output import PredictionOutput, refuse_output
 from harness.progress import Progress, SilentProgress
 from harness.references import load_object
+from harness.session import open_store
 from harness.spec import ModelSpec
 from programs.contract import OutputContract, RecordError
 from programs.json_schema import dotted, short
@@ -54,7 +54,7 @@ class PredictionCounts:
 class _Outcome:
     answer: Any = None
     error: str | None = None
-    details: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] | None = None  # kind, and the raw answer where there is one
 
 
 def predict(
@@ -79,21 +79,17 @@ def predict(
         threads: documents at once, from 1.
 
     Returns:
-        What became of the documents; failures are in `OUTPUT.failures.jsonl` with error and raw answer.
+        What became of the documents; failures are in `OUTPUT.failures.jsonl` with error, kind and raw answer. A kind
+        is one of `errors.FAILURE_KINDS`, or "input" for a document that cannot be read, "program" for an error of the
+        program's own.
 
     Raises:
         UsageError: an input or output that cannot be used, among them an output of another bundle or model.
         RunStopped, KeyboardInterrupt: what was finished before is in the output.
     """
     source, target = Path(input), Path(output)
-    if target.is_symlink() or (target.exists() and not target.is_file() and not target.is_dir()):
-        raise UsageError(f"{target} is not a regular file, and the output replaces it; choose another output")
-    beside = [target.with_name(f"{target.name}.{kind}") for kind in ("failures.jsonl", "origin.json")]
-    if any(path.exists() and source.exists() and path.samefile(source) for path in beside):
-        raise UsageError(f"{source} is what {target} keeps beside it; choose another output")
+    refuse_output(source, target)
     documents = read_documents(source, loaded.contract.inputs)
-    if target.exists() and target.samefile(source):
-        raise UsageError(f"{target} is the input; choose another output")
     origin = {"bundle": loaded.digest, "model": str(lm.model)}
     answered = failed = 0
     with PredictionOutput(target, field=loaded.contract.field, origin=origin, documents=documents) as written:
@@ -144,16 +140,26 @@ def _outcomes(
 
 def _ask(loaded: LoadedProgram, document: Document, lm: dspy.LM) -> _Outcome:
     if document.error is not None:
-        return _Outcome(error=document.error)
+        return _Outcome(error=document.error, details={"kind": "input"})
     try:
         prediction = loaded(lm=lm, **document.inputs)
     except Exception as error:  # noqa: BLE001  # whatever one document brings up must not stop the others
-        raw = _raw_answer(error)
-        return _Outcome(error=failure_sentence(error)[0], details={} if raw is None else {"answer": raw})
+        return _failed(error)
     try:
         return _Outcome(answer=_checked(loaded.contract.result(prediction), loaded.contract))
     except RecordError as error:
-        return _Outcome(error=f"the output does not fit the schema: {error}", details={"answer": str(prediction)})
+        return _Outcome(
+            error=f"the output does not fit the schema: {error}",
+            details={"kind": INVALID, "answer": str(prediction)},
+        )
+
+
+def _failed(error: Exception) -> _Outcome:
+    failure = failure_of(error)
+    # An LM that is not a role's raises dspy's own errors: they are the server's, not the program's.
+    kind = failure.kind or ("error" if isinstance(error, LMError) else failure.side)
+    raw = _raw_answer(error)
+    return _Outcome(error=failure.sentence, details={"kind": kind} | ({} if raw is None else {"answer": raw}))
 
 
 def _checked(value: Any, contract: OutputContract) -> Any:
@@ -184,7 +190,7 @@ def predict_bundle(
     api_base: str | None = None,
     api_key_env: str | None = None,
     endpoints: Endpoints | None = None,
-) -> dict[str, int | str]:
+) -> dict[str, Any]:
     """`predict` with the model the bundle names, or another one; answers are kept in this folder's store.
 
     Args:
@@ -199,20 +205,21 @@ def predict_bundle(
         endpoints: where models come from; tests hand in scripted ones.
 
     Returns:
-        The counts, and where the output and the failures are.
+        The counts, where the output and the failures are, and as `notes` what a user must know of the bundle.
 
     Raises:
         UsageError: a bundle of a user's own program without `program`, a missing key or weights, a program that
             was tuned on a server whose address a bundle does not hold.
     """
     loaded = load(bundle, program=load_object(program, Path()) if program is not None else None)
+    refuse_output(source, target)
     shown = progress or SilentProgress()
     opened = open_model(loaded, model, api_base=api_base, api_key_env=api_key_env, progress=shown, endpoints=endpoints)
     with opened as lm:
         threads = lm.engine.provider.concurrency
         counts = predict(loaded, source, target, lm=lm, progress=shown, threads=threads)
     failures = {"failures": f"{target}.failures.jsonl"} if counts.failed else {}
-    return {**asdict(counts), "output": str(target), **failures}
+    return {**asdict(counts), "output": str(target), **failures, "notes": list(loaded.notes)}
 
 
 @contextmanager
@@ -243,7 +250,7 @@ def open_model(
     settings = dict(loaded.model)
     config = _model_config(settings, model, api_base, api_key_env)
     bounds = SchemaBounds(**settings["bounds"]) if config.is_local and settings.get("bounds") else None
-    store = AnswerStore(STORE)
+    store = open_store()
     try:
         with endpoints or Endpoints() as opened:
             ledger = Ledger()

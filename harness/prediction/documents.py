@@ -10,12 +10,16 @@ import csv
 import hashlib
 import io
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError, nearest
+from harness.data.formats import cells_of_any_length, delimiter_of
+from harness.errors import HarnessError, UsageError, nearest
+from harness.files import kind_of, names_beside, read_file, refusal
+from harness.foreign import whole
 
 TEXT_SUFFIXES = (".txt", ".md")
 
@@ -56,15 +60,16 @@ def read_documents(source: Path, inputs: Sequence[str]) -> list[Document]:
         UsageError: no such file, a format that is not known, nothing in it, an id given twice, or no row with one of
             the inputs, which is another file's columns rather than a bad row.
     """
-    if not source.exists():
-        beside = [entry.name for entry in source.parent.iterdir()] if source.parent.is_dir() else []
+    kind = kind_of(source)
+    if kind == "missing":
+        beside = names_beside(source)
         raise UsageError(f"there is no input {source}{'; ' + nearest(source.name, beside) if beside else ''}")
-    if source.is_dir() or source.suffix.lower() in TEXT_SUFFIXES:
+    if kind == "folder" or source.suffix.lower() in TEXT_SUFFIXES:
         documents = list(_text_documents(source, inputs))
     else:
         documents = _row_documents(source, inputs)
     if not documents:
-        what = "holds no .txt or .md file" if source.is_dir() else "is empty"
+        what = "holds no .txt or .md file" if kind == "folder" else "is empty"
         raise UsageError(f"{source} {what}")
     _refuse_repeated_ids(documents)
     return documents
@@ -73,17 +78,23 @@ def read_documents(source: Path, inputs: Sequence[str]) -> list[Document]:
 def _text_documents(source: Path, inputs: Sequence[str]) -> Iterator[Document]:
     if len(inputs) != 1:
         raise UsageError(f"the program needs {', '.join(inputs)}, a text file holds one of them; use JSONL or CSV")
-    files = [source]
-    if source.is_dir():
-        files = sorted(path for path in source.rglob("*") if path.suffix.lower() in TEXT_SUFFIXES and path.is_file())
-    for path in files:
-        name = path.relative_to(source).as_posix() if source.is_dir() else path.name
+    is_folder = kind_of(source) == "folder"
+    for path in _files_below(source) if is_folder else [source]:
+        name = whole(path.relative_to(source).as_posix() if is_folder else path.name)
         try:
-            text = path.read_bytes().decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
+            text = read_file(path, name).decode("utf-8-sig")
+        except (HarnessError, UnicodeDecodeError) as error:
             yield Document(name, error=f"{name} cannot be read as UTF-8 text: {error}", where=name)
             continue
         yield _checked(Document(name, {inputs[0]: text}, where=name))
+
+
+def _files_below(folder: Path) -> list[Path]:
+    def refuse(error: OSError) -> None:
+        raise refusal(f"the folder {error.filename} cannot be read", error) from None
+
+    found = [Path(place, name) for place, _, names in os.walk(folder, onerror=refuse) for name in names]
+    return sorted(path for path in found if path.suffix.lower() in TEXT_SUFFIXES and path.is_file())
 
 
 def _row_documents(source: Path, inputs: Sequence[str]) -> list[Document]:
@@ -92,7 +103,7 @@ def _row_documents(source: Path, inputs: Sequence[str]) -> list[Document]:
         known = (*_ROWS, *TEXT_SUFFIXES)
         raise UsageError(f"{source}: cannot read files ending in {suffix or 'nothing'!r}; {nearest(suffix, known)}")
     try:
-        text = source.read_bytes().decode("utf-8-sig")
+        text = read_file(source).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{source} is not UTF-8 text: {error}") from error
     rows = list(_ROWS[suffix](text, source.name))
@@ -110,6 +121,8 @@ def _row_document(number: int, row: Any, where: str, inputs: Sequence[str]) -> D
         return Document(where, error=f"{where}: a row is an object, got {type(row).__name__}", where=where)
     given = row.get("id")
     name = given if isinstance(given, str | int) and not isinstance(given, bool) and given != "" else number
+    if isinstance(name, str) and whole(name) != name:
+        return Document(whole(name), error=f"{where}: the id holds half a Unicode character", where=where)
     missing = [key for key in inputs if row.get(key) is None]
     if missing:
         return Document(name, error=f"{where}: {', '.join(missing)} is missing", where=where)
@@ -118,8 +131,13 @@ def _row_document(number: int, row: Any, where: str, inputs: Sequence[str]) -> D
 
 def _checked(document: Document) -> Document:
     for name, value in document.inputs.items():
+        wrong = ""
         if isinstance(value, str) and not value.strip():
-            return Document(document.id, error=f"{document.where}: {name} is empty", where=document.where)
+            wrong = "is empty"
+        elif isinstance(value, str) and whole(value) != value:
+            wrong = "holds half a Unicode character"
+        if wrong:
+            return Document(document.id, error=f"{document.where}: {name} {wrong}", where=document.where)
     return document
 
 
@@ -158,28 +176,34 @@ def _json(text: str, name: str) -> Iterator[_Row]:
         yield number, row, f"{name} row {number}"
 
 
-def _delimited(delimiter: str) -> Callable[[str, str], Iterator[_Row]]:
-    def rows(text: str, name: str) -> Iterator[_Row]:
-        lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restkey="", strict=True)
-        while True:
-            try:
-                row: Any = next(lines)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                row = error
-            number = lines.reader.line_num
-            if isinstance(row, dict) and "" in row:
-                row = ValueError("more cells than columns; quote a cell that holds the separator")
-            yield number, row, f"{name} line {number}"
+def _csv(text: str, name: str) -> Iterator[_Row]:
+    return _delimited(text, name, delimiter_of(text))
 
-    return rows
+
+def _tsv(text: str, name: str) -> Iterator[_Row]:
+    return _delimited(text, name, "\t")
+
+
+def _delimited(text: str, name: str, delimiter: str) -> Iterator[_Row]:
+    lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restkey="", strict=True)
+    while True:
+        try:
+            with cells_of_any_length(text):
+                row: Any = next(lines)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            row = error
+        number = lines.reader.line_num
+        if isinstance(row, dict) and "" in row:
+            row = ValueError("more cells than columns; quote a cell that holds the separator")
+        yield number, row, f"{name} line {number}"
 
 
 _ROWS: Mapping[str, Callable[[str, str], Iterator[_Row]]] = {
     ".jsonl": _jsonl,
     ".ndjson": _jsonl,
     ".json": _json,
-    ".csv": _delimited(","),
-    ".tsv": _delimited("\t"),
+    ".csv": _csv,
+    ".tsv": _tsv,
 }

@@ -9,14 +9,18 @@ A row is written in one piece when it is finished, so that a crash costs at most
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from harness.errors import UsageError
-from harness.prediction.documents import Document
+from harness.errors import HarnessError, UsageError
+from harness.files import kind_of, read_file, refusal
+from harness.foreign import whole
+from harness.prediction.documents import TEXT_SUFFIXES, Document
+from harness.prediction.lock import OutputLock
 
 
 class PredictionOutput:
@@ -29,7 +33,9 @@ class PredictionOutput:
         documents: what is asked, in order.
 
     Raises:
-        UsageError: the output exists and comes from elsewhere, belongs to other documents, or is damaged.
+        UsageError: the output exists and comes from elsewhere, belongs to other documents, is damaged, cannot be
+            written, or is being written by somebody else. Adding and leaving raise it as well, and a HarnessError when
+            the disk is full; what was added before is kept.
     """
 
     def __init__(self, path: Path, *, field: str, origin: Mapping[str, str], documents: Sequence[Document]) -> None:
@@ -38,16 +44,31 @@ class PredictionOutput:
         self._failures_path = path.with_name(f"{path.name}.failures.jsonl")
         self._origin_path = path.with_name(f"{path.name}.origin.json")
         self._documents = documents
-        known = self._known_digests(origin)
-        self._rows = self._read_rows()
-        self._refuse_other_documents(known)
-        digests = {key: known[key] for key in self._rows if key in known}
-        digests |= {str(document.id): document.digest for document in documents}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write(self._origin_path, json.dumps({**origin, "documents": digests}, indent=1, ensure_ascii=False) + "\n")
-        _write(self._path, self._text(self._rows))
         self._written: TextIO | None = None
         self._failures: dict[str, str] = {}
+        for each in (path, self._failures_path, _draft(self._failures_path), _draft(self._origin_path)):
+            kind_of(each)  # a name that is too long with an ending is found before anything is asked
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise refusal(f"the folder of {path} cannot be made", error) from error
+        self._lock = OutputLock(path)
+        try:
+            self._rows = self._continued(origin)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _continued(self, origin: Mapping[str, str]) -> dict[str, str]:
+        """The rows that are there, after the files have been put in order."""
+        known = self._known_digests(origin)
+        rows = self._read_rows()
+        self._refuse_other_documents(rows, known)
+        digests = {key: known[key] for key in rows if key in known}
+        digests |= {str(document.id): document.digest for document in self._documents}
+        _write(self._origin_path, json.dumps({**origin, "documents": digests}, indent=1, ensure_ascii=False) + "\n")
+        _write(self._path, self._text(rows))
+        return rows
 
     @property
     def finished(self) -> frozenset[str]:
@@ -55,32 +76,49 @@ class PredictionOutput:
         return frozenset(self._rows)
 
     def __enter__(self) -> PredictionOutput:
-        self._failures_path.unlink(missing_ok=True)
-        self._written = self._path.open("a", encoding="utf-8", newline="\n")
+        try:
+            self._failures_path.unlink(missing_ok=True)
+            self._written = self._path.open("a", encoding="utf-8", newline="\n")
+        except OSError as error:
+            self._lock.release()
+            raise refusal(f"{self._path} cannot be written", error) from error
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._written is not None:
-            self._written.close()
-        _write(self._path, self._text(self._rows))
-        if self._failures:
-            _write(self._failures_path, self._text(self._failures))
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if self._written is not None:
+                with contextlib.suppress(OSError):  # the rest of a row that could not be written; the row is done again
+                    self._written.close()
+            _write(self._path, self._text(self._rows))
+            if self._failures:
+                _write(self._failures_path, self._text(self._failures))
+        except HarnessError:
+            if kind is None:  # else the disk that is full has been told of already
+                raise
+        finally:
+            self._lock.release()
 
     def add(self, document: Document, answer: Any) -> None:
         """Keep an answer; it is on the disk when this returns."""
         line = json.dumps({"id": document.id, self._field: answer}, ensure_ascii=False, allow_nan=False)
-        self._rows[str(document.id)] = line
         if self._written is not None:
-            self._written.write(f"{line}\n")
-            self._written.flush()
+            try:
+                self._written.write(f"{line}\n")
+                self._written.flush()
+            except OSError as error:
+                raise refusal(f"{self._path} cannot be written", error) from error
+        self._rows[str(document.id)] = line
 
     def fail(self, document: Document, error: str, **details: Any) -> None:
         """Keep why there is no answer."""
         row = {"id": document.id, "error": error, **details}
-        line = json.dumps(row, ensure_ascii=False, default=str)
+        line = whole(json.dumps(row, ensure_ascii=False, default=str))
         self._failures[str(document.id)] = line
-        with self._failures_path.open("a", encoding="utf-8", newline="\n") as failures:
-            failures.write(f"{line}\n")
+        try:
+            with self._failures_path.open("a", encoding="utf-8", newline="\n") as failures:
+                failures.write(f"{line}\n")
+        except OSError as refused:
+            raise refusal(f"{self._failures_path} cannot be written", refused) from refused
 
     def _text(self, rows: Mapping[str, str]) -> str:
         """The rows in the input's order; those of documents that are no longer in it come last."""
@@ -89,16 +127,14 @@ class PredictionOutput:
         return "".join(f"{rows[key]}\n" for key in (*asked, *rest) if key in rows)
 
     def _known_digests(self, origin: Mapping[str, str]) -> Mapping[str, str]:
-        if self._path.is_dir():
-            raise UsageError(f"{self._path} is a folder; name the file to write")
-        if not self._path.exists() or not self._path.stat().st_size:
+        if kind_of(self._path) == "missing" or not self._path.stat().st_size:
             return {}
+        if kind_of(self._origin_path) == "missing":
+            raise UsageError(f"{self._path} exists and was not written by predict; choose another output")
         try:
-            found = json.loads(self._origin_path.read_text(encoding="utf-8"))
+            found = json.loads(read_file(self._origin_path))
             documents = dict(found["documents"])
-        except FileNotFoundError:
-            raise UsageError(f"{self._path} exists and was not written by predict; choose another output") from None
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise UsageError(f"{self._origin_path} cannot be read ({error}); choose another output") from error
         for name, value in origin.items():
             if found.get(name) != value:
@@ -108,9 +144,9 @@ class PredictionOutput:
         return documents
 
     def _read_rows(self) -> dict[str, str]:
-        if not self._path.exists():
+        if kind_of(self._path) == "missing":
             return {}
-        lines = self._path.read_text(encoding="utf-8", errors="replace").split("\n")
+        lines = read_file(self._path).decode(errors="replace").split("\n")
         last = len(lines) if lines[-1] else len(lines) - 1
         rows: dict[str, str] = {}
         for number, line in enumerate(lines, 1):
@@ -123,14 +159,39 @@ class PredictionOutput:
                 )
         return rows
 
-    def _refuse_other_documents(self, known: Mapping[str, str]) -> None:
+    def _refuse_other_documents(self, rows: Mapping[str, str], known: Mapping[str, str]) -> None:
         for document in self._documents:
             key = str(document.id)
-            if key in self._rows and document.error is None and known.get(key) != document.digest:
+            if key in rows and document.error is None and known.get(key) != document.digest:
                 raise UsageError(
                     f"{self._path} holds an answer for {key!r}, but {document.where} asks something else now; "
                     "choose another output"
                 )
+
+
+def refuse_output(source: Path, target: Path) -> None:
+    """Refuse an output that is no file to write and continue, before anything is opened or asked.
+
+    Raises:
+        UsageError: the output is a folder, not a regular file, the input itself, what is kept beside another output,
+            or would be read as one of the texts the next time.
+    """
+    if str(target) == "-":
+        raise UsageError("predict writes a file that it can continue, not to the terminal; name one: results.jsonl")
+    kind = kind_of(target)
+    if kind == "folder":
+        raise UsageError(f"{target} is a folder; name the file to write, such as {target / 'results.jsonl'}")
+    if target.is_symlink() or kind == "special":
+        raise UsageError(f"{target} is not a regular file, and the output replaces it; choose another output")
+    beside = [target.with_name(f"{target.name}.{name}") for name in ("failures.jsonl", "origin.json")]
+    if any(kind_of(path) == "file" and kind_of(source) == "file" and path.samefile(source) for path in beside):
+        raise UsageError(f"{source} is what {target} keeps beside it; choose another output")
+    if kind == "file" and kind_of(source) == "file" and target.samefile(source):
+        raise UsageError(f"{target} is the input; choose another output")
+    if target.suffix.lower() in TEXT_SUFFIXES and target.absolute().is_relative_to(source.absolute()):
+        raise UsageError(
+            f"{target} would be read as one of the texts of {source} the next time; end its name in .jsonl"
+        )
 
 
 def _row_key(line: str, field: str) -> str | None:
@@ -138,15 +199,24 @@ def _row_key(line: str, field: str) -> str | None:
     try:
         row = json.loads(line)
         return str(row["id"]) if field in row else None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
 def _write(path: Path, text: str) -> None:
     """Replace a file as a whole, and only if that changes it."""
     content = text.encode()
-    if path.exists() and path.read_bytes() == content:
-        return
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_bytes(content)
-    os.replace(beside, path)
+    beside = _draft(path)
+    try:
+        if path.exists() and path.read_bytes() == content:
+            return
+        beside.write_bytes(content)
+        os.replace(beside, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise refusal(f"{path} cannot be written", error) from error
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")

@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.files import kind_of, refusal
 
 FILES = ("schema.py", "invoices.csv", "experiment.yaml", "README.md")
 
@@ -18,9 +19,10 @@ def write_project(folder: Path) -> list[Path]:
         The files written.
 
     Raises:
-        UsageError: one of the files is already there (nothing is written then), or the folder cannot be written to.
+        UsageError: one of the files is already there (nothing is written then), or nothing may be written there.
+        HarnessError: the disk is full.
     """
-    taken = [name for name in FILES if (folder / name).exists() or (folder / name).is_symlink()]
+    taken = [name for name in FILES if kind_of(folder / name) != "missing" or (folder / name).is_symlink()]
     if taken:
         where = "this folder" if folder == Path() else str(folder)
         raise UsageError(f"{where} already holds {', '.join(taken)}; nothing was written, name another folder")
@@ -33,7 +35,7 @@ def write_project(folder: Path) -> list[Path]:
                 file.write((source / name).read_text(encoding="utf-8"))
             written.append(folder / name)
     except OSError as error:
-        raise UsageError(f"cannot write into {folder}: {error.strerror}") from None
+        raise refusal(f"cannot write into {folder}", error) from None
     return written
 
 

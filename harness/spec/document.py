@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError, nearest
+from harness.files import kind_of, names_in, read_file
+from harness.foreign import whole
 from harness.spec.marked_yaml import KeyPath, parse_yaml
 
+_ENDINGS = (".yaml", ".yml")
 _VARIABLE = re.compile(r"(\$?)\$\{([^}]*)\}")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAME = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
@@ -80,22 +83,51 @@ class SpecDocument:
                 )
 
     def substituted(self, environ: Mapping[str, str]) -> dict[str, Any]:
-        """The keys with every `${NAME}` in a value replaced; `$${NAME}` stands for the text `${NAME}`."""
-        return _map_texts(self.data, (), lambda path, text: self._substitute(path, text, environ))
+        """The keys with every `${NAME}` in a value replaced; `$${NAME}` stands for the text `${NAME}`.
 
-    def _substitute(self, path: KeyPath, text: str, environ: Mapping[str, str]) -> str:
+        A variable that holds a role's key is never put into a text, whatever its name is.
+        """
+        keys = self._key_variables(environ)
+        data = _map_texts(self.data, (), lambda path, text: self._substitute(path, text, environ, keys))
+        for path, value in _walk(data, ()):
+            for text in (value, path[-1] if path else ""):
+                if isinstance(text, str) and "\0" in text:
+                    name = dotted(path).replace("\0", "?")
+                    self.report(path, f"{name} holds the character NUL, which no path and no text needs")
+        return data
+
+    def _key_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The variables that roles take their keys from, each with the role that does."""
+        models = self.data.get("models")
+        named: dict[str, str] = {}
+        for role, model in _items(models):
+            name = model.get("api_key_env") if isinstance(model, dict) else None
+            if isinstance(name, str):
+                name = _VARIABLE.sub(lambda match: environ.get(match.group(2), ""), name)
+                named[name] = f"models.{role}"
+        return named
+
+    def _substitute(self, path: KeyPath, text: str, environ: Mapping[str, str], keys: Mapping[str, str]) -> str:
         def value(match: re.Match[str]) -> str:
             escaped, name = match.groups()
             if escaped:
                 return match.group()[1:]
             if not _VARIABLE_NAME.fullmatch(name):
                 self.report(path, f"{match.group()!r} in {dotted(path)} does not name an environment variable")
+            elif name in keys:
+                self.report(
+                    path,
+                    f"{dotted(path)}: {name} holds the key of {keys[name]}, which would get into the run's records; "
+                    "only api_key_env may name it",
+                )
             elif _SECRET_NAME.search(name):
                 self.report(
                     path, f"{dotted(path)}: {name} would put a secret into the run's records; name it in api_key_env"
                 )
             elif name not in environ:
                 self.report(path, f"the environment variable {name} of {dotted(path)} is not set{_near(name, environ)}")
+            elif whole(environ[name]) != environ[name]:
+                self.report(path, f"the environment variable {name} of {dotted(path)} is not text in UTF-8")
             else:
                 return environ[name]
             return match.group()
@@ -135,17 +167,14 @@ def dotted(path: KeyPath) -> str:
 
 
 def _read_text(path: Path, source: str) -> str:
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise UsageError(f"there is no file {source}{_near_file(path)}") from None
-    except IsADirectoryError:
-        files = sorted(file.name for file in path.iterdir() if file.suffix in (".yaml", ".yml"))
+    kind = kind_of(path)
+    if kind == "missing":
+        raise UsageError(f"there is no file {source}{_near_file(path)}")
+    if kind == "folder":
+        files = [name for name in names_in(path) if name.endswith(_ENDINGS)]
         inside = f"one of: {', '.join(files)}" if files else "it holds none"
-        raise UsageError(f"{source} is a folder; name an experiment file in it ({inside})") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"{source} cannot be read: {reason}") from None
+        raise UsageError(f"{source} is a folder; name an experiment file in it ({inside})")
+    content = read_file(path, source)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -156,10 +185,9 @@ def _read_text(path: Path, source: str) -> str:
 
 
 def _near_file(path: Path) -> str:
-    folder = path.parent
-    if not folder.is_dir():
-        return f"; there is no folder {folder} either"
-    names = [file.name for file in folder.iterdir() if file.suffix in (".yaml", ".yml")]
+    if kind_of(path.parent) != "folder":
+        return f"; there is no folder {path.parent} either"
+    names = [name for name in names_in(path.parent) if name.endswith(_ENDINGS)]
     return f"; {nearest(path.name, names)}" if names else "; the folder holds no .yaml file"
 
 

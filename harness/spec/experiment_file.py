@@ -29,6 +29,8 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from harness.errors import UsageError, nearest
+from harness.files import named_path
+from harness.foreign import whole
 from harness.spec.document import SpecDocument, read_document
 from harness.spec.overrides import ShortForms, apply_override
 from harness.spec.problems import problems_of
@@ -264,6 +266,7 @@ class BudgetSpec(Section):
     """Limits of one run; the run stops before it exceeds one and keeps what is finished."""
 
     calls: CountFromOne | None = None
+    tokens: Annotated[CountFromOne | None, Field(description="input and output together")] = None
     usd: NotNegative | None = None
     minutes: Positive | None = None
 
@@ -312,7 +315,7 @@ class ExperimentSpec(Section):
 
     def resolve(self, path: str) -> Path:
         """A path of the file: absolute and `~` paths as they are, all others relative to the file's folder."""
-        return self.folder / Path(path).expanduser()
+        return named_path(path, self.folder)
 
     def where(self, *keys: str | int) -> str:
         """Where a key was written, for errors: "experiments/x.yaml line 12", or the file when it was not.
@@ -349,7 +352,7 @@ def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> ExperimentSpec
     document.refuse_secrets()
     data = document.substituted(os.environ)
     if data.get("name") is None:
-        data["name"] = file.stem
+        data["name"] = whole(file.stem)
     spec: ExperimentSpec | None = None
     try:
         spec = ExperimentSpec.model_validate(data)

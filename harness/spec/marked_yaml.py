@@ -19,6 +19,9 @@ from harness.errors import UsageError
 KeyPath = tuple[str | int, ...]
 """The keys and list positions from the top down to a value."""
 
+DEEPEST = 100
+"""Levels of keys and list items a value may stand below."""
+
 _MOST_NODES = 20_000
 """No file written by people is larger; a few lines of nested aliases are."""
 
@@ -118,6 +121,9 @@ class _Builder:
             )
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
+        if len(path) > DEEPEST:
+            line = node.start_mark.line + 1
+            raise UsageError(f"{self._source} line {line}: nested more than {DEEPEST} levels deep")
         self._above.add(id(node))
         try:
             return self._sequence(node, path) if isinstance(node, yaml.SequenceNode) else self._mapping(node, path)
@@ -167,7 +173,8 @@ class _Builder:
         try:
             value = _read_scalar(kind, node.value)
         except (ValueError, KeyError):
-            self._refuse(node, f"the value cannot be read under the tag {kind!r}")
+            half = "the text holds half a Unicode character, such as \\\\ud800 without its other half"
+            self._refuse(node, half if kind == "str" else f"the value cannot be read under the tag {kind!r}")
             return None
         if isinstance(value, float) and not math.isfinite(value):
             self._refuse(node, f"{node.value!r} is not a finite number")

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.spec.document import SpecDocument, dotted
-from harness.spec.marked_yaml import KeyPath, parse_yaml
+from harness.spec.marked_yaml import DEEPEST, KeyPath, parse_yaml
 
 _PART = re.compile(r'"([^"]*)"|([^."]+)')
 _KEY = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
@@ -53,6 +53,8 @@ def apply_override(document: SpecDocument, text: str, forms: ShortForms) -> None
     place = f"in --set {key_text}"
     marked = parse_yaml(value_text, place)
     parts = [quoted or plain for quoted, plain in _PART.findall(key_text)]
+    if len(parts) > DEEPEST:
+        raise UsageError(f"in --set {key_text[:40]}...: a key of {len(parts)} steps; {DEEPEST} are the most")
     path = _descend(document, parts, forms, place)
     holder = document.value(path[:-1])
     holder[path[-1]] = marked.data

@@ -149,7 +149,7 @@ def _number(value: object) -> float | None:
     if not isinstance(value, Real):
         return None
     number = float(value)
-    return number if number.is_integer() else rounded(number)
+    return number + 0.0 if number.is_integer() else rounded(number)  # a zero without sign
 
 
 def _digest(text: str) -> str:

@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from harness.costs import dollars, fault_words, with_total
 from harness.results import ExperimentResult
 from harness.tracking import sentences
 from harness.tracking.plots import MAX_FIELDS, candidates_over_time, field_scores, paired_scores, svg
@@ -131,9 +132,11 @@ def _sections(result: ExperimentResult) -> dict[str, Any]:
         "gains": gains,
         "losses": losses,
         "failures": _failures(result),
+        "failure_counts": _failure_counts(result),
         "settings": settings,
         "versions": versions,
         "chosen": _best_candidate(result),
+        "costs": with_total(result.ledger),
     }
 
 
@@ -143,7 +146,8 @@ def _filters() -> dict[str, Callable[..., Any]]:
         "interval": sentences.interval,
         "difference": sentences.difference,
         "scored": sentences.scored,
-        "money": sentences.money,
+        "money": dollars,
+        "faults": fault_words,
         "duration": sentences.duration,
         "signed": lambda value: sentences.change(0.0, value),
         "pieces": lambda path: re.findall(r"[^._\[]*[._\[]?", path),
@@ -202,6 +206,12 @@ def _prompts(prompts: Mapping[str, tuple[str, str]]) -> list[PromptView]:
 
 def _failures(result: ExperimentResult) -> list[FailureGroup]:
     return [*failure_groups(result.tuned), *failure_groups(result.baseline)]
+
+
+def _failure_counts(result: ExperimentResult) -> list[str]:
+    """One sentence per program that failed somewhere."""
+    sides = ((side, sentences.failure_words(side.failures, len(side.rows))) for side in (result.baseline, result.tuned))
+    return [f"{side.name}: {words}" for side, words in sides if words]
 
 
 def _params(params: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -68,6 +68,7 @@ class FailureGroup:
 
     program: str
     side: str
+    kind: str | None
     cause: str
     count: int
     example_ids: tuple[str, ...]
@@ -100,20 +101,21 @@ def biggest_changes(baseline: Evaluation, tuned: Evaluation) -> tuple[list[Examp
 
 def failure_groups(evaluation: Evaluation) -> list[FailureGroup]:
     """Failures with the same cause together, the most frequent first."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str | None, str], list[Row]] = {}
     for row in evaluation.rows:
         if row.failure is not None:
             cause = row.error or row.score.error or "no reason was given"
-            groups.setdefault((row.failure, _pattern(cause)), []).append(row)
+            groups.setdefault((row.failure, row.failure_kind, _pattern(cause)), []).append(row)
     found = [
         FailureGroup(
             evaluation.name,
             side,
+            kind,
             rows[0].error or rows[0].score.error or "no reason was given",
             len(rows),
             tuple(row.example_id for row in rows[:SHOWN]),
         )
-        for (side, _), rows in groups.items()
+        for (side, kind, _), rows in groups.items()
     ]
     return sorted(found, key=lambda group: -group.count)
 

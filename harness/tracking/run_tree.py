@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.costs import TOTAL, with_total
 from harness.results import Candidate, Evaluation, ExperimentResult, RoleUsage, Row
 from harness.tracking.names import plain_json
 from harness.tracking.plots import candidates_over_time, field_scores, paired_by_field, paired_scores, png
@@ -55,6 +56,7 @@ def experiment_metrics(result: ExperimentResult) -> dict[str, float | None]:
     metrics = evaluation_metrics(result.tuned)
     metrics[f"{result.baseline.split}/score_baseline"] = result.baseline.total.score
     metrics |= _difference_metrics("delta", result.delta)
+    metrics |= _difference_metrics("floor", result.floor)
     for name, change in result.audit.items():
         metrics[f"audit/{name}_baseline"] = change.baseline.score
         metrics |= _difference_metrics(f"audit_delta/{name}", change.delta)
@@ -67,6 +69,7 @@ def experiment_metrics(result: ExperimentResult) -> dict[str, float | None]:
 def evaluation_metrics(evaluation: Evaluation) -> dict[str, float | None]:
     """The numbers of one evaluation: `test/score`, `test/field/PATH`, `audit/NAME` and what they rest on."""
     metrics = _aggregate_metrics(evaluation.split, evaluation.total)
+    metrics[f"{evaluation.split}/readable"] = evaluation.readable
     for path, total in evaluation.fields.items():
         metrics[f"{evaluation.split}/field/{path}"] = total.score
     for name, total in evaluation.audit.items():
@@ -163,8 +166,15 @@ def _example_row(row: Row) -> dict[str, Any]:
         "expected": plain_json(row.expected),
         "feedback": row.score.feedback,
         "group": row.group,
-        "failure": f"{row.failure}: {row.error or row.score.error or ''}" if row.failure else None,
+        "failure": _failure(row),
     }
+
+
+def _failure(row: Row) -> str | None:
+    if row.failure is None:
+        return None
+    name = row.failure if row.failure_kind is None else f"{row.failure} ({row.failure_kind})"
+    return f"{name}: {row.error or row.score.error or ''}"
 
 
 def _aggregate_metrics(prefix: str, total: Aggregate) -> dict[str, float | None]:
@@ -199,9 +209,13 @@ def _cost_metrics(ledger: Mapping[str, RoleUsage]) -> dict[str, float | None]:
         metrics[f"cost/{role}/input_tokens"] = usage.input_tokens
         metrics[f"cost/{role}/output_tokens"] = usage.output_tokens
         metrics[f"cost/{role}/usd"] = usage.usd
-    known = [usage.usd for usage in ledger.values() if usage.usd is not None]
-    if ledger and len(known) == len(ledger):
-        metrics["cost/usd"] = sum(known)
+        metrics[f"cost/{role}/replayed_input_tokens"] = usage.replayed_input_tokens
+        metrics[f"cost/{role}/replayed_output_tokens"] = usage.replayed_output_tokens
+        metrics[f"cost/{role}/replayed_usd"] = usage.replayed_usd
+        for name, times in usage.failures.items():
+            metrics[f"cost/{role}/failures/{name}"] = times
+    if ledger:
+        metrics["cost/usd"] = with_total(ledger).get(TOTAL, next(iter(ledger.values()))).usd
     return metrics
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from harness.results import ExperimentResult
+from harness.decimals import fixed
+from harness.results import Evaluation, ExperimentResult, FailureCount, FailureSide
 from metrics.statistics import Aggregate, PairedDifference
 
 
@@ -16,6 +17,8 @@ def verdict_sentence(result: ExperimentResult) -> str:
     """
     scores = f"Tuned scores {score(result.tuned.total.score)}, baseline {score(result.baseline.total.score)}"
     delta = result.delta
+    if delta is None and result.verdict == "worse":
+        return f"{scores}, and no example was scored on both sides. Worse: {result.reason}."
     if delta is None:
         return f"{scores}: no example was scored on both sides, so they cannot be compared."
     where = f"on {counted(delta.n_pairs, 'held-out example')}"
@@ -53,13 +56,53 @@ def reads_sentence(test_reads: int) -> str:
     )
 
 
+_IN_WORDS: Mapping[FailureSide, str] = {
+    "unreadable": "unreadable",
+    "endpoint": "without an answer from the endpoint",
+    "program": "failed in the program, which scores 0",
+    "judge": "not scored by the metric",
+    "budget": "not measured, the budget was spent",
+}
+
+
+def failure_words(failures: Sequence[FailureCount], n_total: int) -> str:
+    """How many examples failed, by whose failure it is and under which name; empty when none did.
+
+    >>> counts = [FailureCount("unreadable", "cut", 2, "a", ""), FailureCount("unreadable", "invalid", 1, "b", "")]
+    >>> failure_words([*counts, FailureCount("judge", None, 4, "c", "")], 30)
+    '3 of 30 unreadable: 2 cut, 1 invalid; 4 of 30 not scored by the metric'
+    """
+    told = []
+    for side, words in _IN_WORDS.items():
+        own = [each for each in failures if each.failure == side]
+        if own:
+            named = [f"{each.count} {each.kind}" for each in own if each.kind is not None]
+            told.append(f"{sum(each.count for each in own)} of {n_total} {words}" + _listed(named))
+    return "; ".join(told)
+
+
+def _listed(named: Sequence[str]) -> str:
+    return f": {', '.join(named)}" if named else ""
+
+
+def failure_notes(evaluation: Evaluation) -> list[str]:
+    """One sentence for a reader: what failed under which names, and the first of them with its id."""
+    failures = evaluation.failures
+    if not failures:
+        return []
+    words = failure_words(failures, len(evaluation.rows))
+    told = next((each for each in failures if each.failure != "budget"), None)
+    first = f"; the first is {told.example_id}: {told.sentence}" if told is not None else ""
+    return [f"{evaluation.name}: {words}{first}"]
+
+
 def score(value: float | None) -> str:
     """A score with two decimals, three where two would round it to nothing; a dash when there is none.
 
     >>> score(0.7249), score(0.004), score(None)
     ('0.72', '0.004', '-')
     """
-    return "-" if value is None else f"{value:.{_digits([value])}f}"
+    return "-" if value is None else fixed(value, _digits([value]))
 
 
 def interval(bounds: tuple[float, float] | None) -> str:
@@ -71,7 +114,7 @@ def interval(bounds: tuple[float, float] | None) -> str:
     if bounds is None:
         return ""
     digits = _digits(bounds)
-    return f"[{bounds[0]:.{digits}f}, {bounds[1]:.{digits}f}]"
+    return f"[{fixed(bounds[0], digits)}, {fixed(bounds[1], digits)}]"
 
 
 def difference(delta: PairedDifference | None) -> str:
@@ -83,9 +126,10 @@ def difference(delta: PairedDifference | None) -> str:
     if delta is None:
         return "-"
     digits = _digits([delta.mean, *(delta.interval or ())])
+    mean = fixed(delta.mean, digits, signed=True)
     if delta.interval is None:
-        return f"{delta.mean:+.{digits}f}"
-    return f"{delta.mean:+.{digits}f} [{delta.interval[0]:.{digits}f}, {delta.interval[1]:.{digits}f}]"
+        return mean
+    return f"{mean} [{fixed(delta.interval[0], digits)}, {fixed(delta.interval[1], digits)}]"
 
 
 def change(before: float | None, after: float | None) -> str:
@@ -96,7 +140,7 @@ def change(before: float | None, after: float | None) -> str:
     """
     if before is None or after is None:
         return "-"
-    return f"{after - before:+.{_digits([after - before])}f}"
+    return fixed(after - before, _digits([after - before]), signed=True)
 
 
 def scored(total: Aggregate) -> str:
@@ -106,19 +150,6 @@ def scored(total: Aggregate) -> str:
     '28 of 30'
     """
     return f"{total.n_scored} of {total.n_total}"
-
-
-def money(usd: float | None) -> str:
-    """US dollars; an unknown price is unknown, not zero.
-
-    >>> money(None), money(0.0), money(0.00012), money(3.4)
-    ('unknown', '$0', '$0.00012', '$3.40')
-    """
-    if usd is None:
-        return "unknown"
-    if usd == 0:
-        return "$0"
-    return f"${usd:.2f}" if usd >= 0.1 else f"${usd:.2g}"
 
 
 def duration(seconds: float) -> str:

@@ -11,22 +11,29 @@ import http.client
 import logging
 import os
 import re
+import sqlite3
 import ssl
 import urllib.error
 import urllib.request
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError, UsageError, nearest
+from harness.files import kind_of
+from harness.foreign import whole
 
 STORE_FOLDER = "mlruns"
 _DATABASE = "mlflow.db"
 _ARTIFACTS = "artifacts"
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
+_PASSWORD = re.compile(r"//[^/]*@")
 _PROBE_SECONDS = 5.0
+_SCHEMES = ("http", "https", "sqlite", "postgresql", "mysql", "mssql", "databricks")
+_EXAMPLES = "http://HOST:5000 or sqlite:///FOLDER/mlflow.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +105,17 @@ def tracking_location(folder: Path, environment: Mapping[str, str]) -> TrackingL
     """Where runs of this working folder go; nothing is opened or created.
 
     Raises:
-        UsageError: MLFLOW_TRACKING_URI names a file store, which MLflow 3 no longer writes, or keeps nothing.
+        UsageError: MLFLOW_TRACKING_URI is no address, is of a kind MLflow does not know, names a file store, which
+            MLflow 3 no longer writes, or keeps nothing.
     """
     folder = folder.absolute()
     uri = environment.get("MLFLOW_TRACKING_URI", "").strip()
     default = default_location(folder)
     if not uri:
         return default
+    _refuse_malformed(uri)
     _refuse_file_store(uri, default)
+    _refuse_unknown_scheme(uri)
     if not uri.startswith("sqlite:"):
         server = uri.startswith(("http://", "https://"))
         return TrackingLocation(uri, None if server else default.artifact_root, folder, chosen=True)
@@ -116,8 +126,34 @@ def tracking_location(folder: Path, environment: Mapping[str, str]) -> TrackingL
     return TrackingLocation(f"sqlite:///{file.as_posix()}", file.parent / _ARTIFACTS, folder, chosen=True)
 
 
+def _refuse_malformed(uri: str) -> None:
+    shown = _PASSWORD.sub("//***@", whole(uri))
+    try:
+        parts = urlsplit(uri)
+        wrong = "" if parts.port is None or parts.hostname else "it names no host"  # asking for the port checks it
+    except ValueError as error:
+        wrong = str(error)
+    else:
+        if parts.scheme in ("http", "https") and not parts.hostname:
+            wrong = "it names no host"
+        elif whole(uri) != uri or not uri.isprintable():
+            wrong = "it holds a character no address has"
+    if wrong:
+        raise UsageError(f"MLFLOW_TRACKING_URI: {shown!r} is no address ({wrong}); write {_EXAMPLES}")
+
+
+def _refuse_unknown_scheme(uri: str) -> None:
+    scheme = uri if uri == "databricks" else urlsplit(uri).scheme.partition("+")[0]
+    if scheme in _SCHEMES or scheme in {plugin.name for plugin in entry_points(group="mlflow.tracking_store")}:
+        return
+    raise UsageError(
+        f"MLFLOW_TRACKING_URI: MLflow keeps no runs at addresses that begin with {scheme}:; "
+        f"{nearest(scheme, _SCHEMES)} (write {_EXAMPLES})"
+    )
+
+
 def _refuse_file_store(uri: str, default: TrackingLocation) -> None:
-    if _SCHEME.match(uri) and not uri.startswith("file:"):
+    if uri == "databricks" or (_SCHEME.match(uri) and not uri.startswith("file:")):
         return
     source = uri.removeprefix("file:").removeprefix("//") or "./mlruns"
     raise UsageError(
@@ -138,15 +174,44 @@ def prepare(location: TrackingLocation) -> None:
             f"the MLflow server at {location.label} (MLFLOW_TRACKING_URI) does not answer; "
             "start it, or unset MLFLOW_TRACKING_URI to track in a local file"
         )
+    file = location.database_file
+    missing = file is not None and kind_of(file) == "missing"
+    if file is not None and not missing:
+        _refuse_other_file(file, location.label)
     if location.is_database:
         _load_database_store()
-    if location.database_file is not None and not location.database_file.exists():
+    if file is not None and missing:
         try:
-            _create_database(location.database_file, location.artifact_root or location.folder)
-        except OSError as error:
+            _create_database(file, location.artifact_root or location.folder)
+        except Exception as error:  # the disk, SQLAlchemy and MLflow each bring their own
             raise HarnessError(
-                f"the tracking database {location.label} cannot be created: {error.strerror or error}"
+                f"the tracking database {location.label} cannot be created: "
+                f"{getattr(error, 'strerror', None) or reason(error, location)}"
             ) from error
+
+
+def _refuse_other_file(file: Path, label: str) -> None:
+    """Refuse what is no database of MLflow's, which would write its tables into any SQLite file it is given."""
+    kind = kind_of(file)
+    if kind != "file":
+        what = "a folder" if kind == "folder" else "a pipe or a device"
+        raise UsageError(f"the tracking database {label} is {what}; name a file: sqlite:///FOLDER/mlflow.db")
+    try:
+        with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
+            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.OperationalError as error:
+        if not os.access(file, os.R_OK):  # MLflow would try for minutes
+            raise UsageError(f"the tracking database {label} may not be read; its owner is somebody else") from error
+        return  # locked for a moment, or in a folder that may only be read
+    except sqlite3.DatabaseError as error:
+        raise UsageError(
+            f"{label} is no MLflow database ({error}); name another file in MLFLOW_TRACKING_URI, or move it away"
+        ) from error
+    if tables and "experiments" not in tables:
+        raise UsageError(
+            f"{label} is the database of something else (it holds the table {min(tables)!r}); name a file of its own "
+            "for MLflow in MLFLOW_TRACKING_URI"
+        )
 
 
 def server_answers(uri: str, seconds: float = _PROBE_SECONDS) -> bool:
@@ -178,6 +243,8 @@ def _create_database(file: Path, artifact_root: Path) -> None:
     draft = file.with_name(f"{file.name}.{os.getpid()}.new")
     draft.unlink(missing_ok=True)
     try:
+        with contextlib.closing(sqlite3.connect(draft)) as probe:
+            probe.execute("VACUUM")  # a place where no file can be made: MLflow would try for minutes
         with _quiet_migrations():
             store = SqlAlchemyStore(f"sqlite:///{draft.as_posix()}", str(artifact_root))
         store.engine.dispose()
@@ -247,5 +314,5 @@ def reason(error: BaseException, location: TrackingLocation) -> str:
     text = lines[0].replace(location.uri, location.label)
     password = urlsplit(location.uri).password
     if password:
-        text = text.replace(password, "***")
+        text = re.sub(rf"(?<![^\W_]){re.escape(password)}(?![^\W_])", "***", text)  # not inside words: it may be `p`
     return text if len(text) <= 300 else text[:297] + "..."

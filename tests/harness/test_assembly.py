@@ -1,6 +1,7 @@
 """Names become objects; what is wrong with a file or its data is one sentence before anything is spent."""
 
 import json
+import os
 
 import pytest
 
@@ -266,3 +267,29 @@ def test_what_is_no_evaluator_or_metric_is_refused(project, override, words):
 def test_an_input_of_a_taken_name_is_refused(project, name):
     program = '{"programs.schema:SchemaExtraction": {"model": "schema.py:Invoice", "inputs": ["' + name + '"]}}'
     assert name in refused(f"program={program}")
+
+
+def test_a_key_that_cannot_be_told_from_text_is_said_at_the_start(project, monkeypatch):
+    model = "models.task={model: openai/m, api_base: 'http://127.0.0.1:1/v1', api_key_env: MINE}"
+    for key, said in (("test", True), ("sk-4f9aB27c", False)):
+        monkeypatch.setenv("MINE", key)
+        notes = load_experiment("experiment.yaml", [model]).notes
+        assert any("the key of models.task (MINE) is short or an ordinary word" in note for note in notes) == said
+        assert not any(key in note.replace("text", "").split() for note in notes)
+
+
+def test_a_schema_that_no_file_can_hold_is_refused_before_a_run(project):
+    text = (project / "schema.py").read_text()
+    (project / "schema.py").write_text(text.replace("= None", "= float('nan')"))
+    assert "Out of range float values" in refused("data.split.seed=1")
+
+
+def test_odd_places_of_files(project):
+    assert "no home folder of '~nosuchuser'" in refused("data.path=~nosuchuser/x.csv")
+    schema = "program={programs.schema:SchemaExtraction: {model: '%s'}}"
+    for name in ("~nosuchuser/s.json", "~nosuchuser/s.py:X"):
+        assert "no home folder of '~nosuchuser'" in refused(schema % name)
+    os.mkfifo(project / "pipe.json")
+    assert "pipe.json is a pipe or a device" in refused(schema % "pipe.json")
+    (project / "deep.json").write_text('{"items": ' * 500 + "{}" + "}" * 500)
+    assert "more than 120 levels deep" in refused(schema % "deep.json")

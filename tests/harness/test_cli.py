@@ -10,13 +10,14 @@ import pytest
 
 from harness.cli import exit_code, main
 from harness.errors import HarnessError, RunStopped, StopReason, UsageError
+from harness.signals import Terminated
 from harness.spec import ExperimentSpec
 
 LEAST = """program: {programs.schema:SchemaExtraction: {model: "schema.py:Invoice"}}
 data: invoices.csv
 models: {task: local/smollm2-135m}
 """
-AGGREGATE = {"score": 0.5, "n_scored": 4, "n_total": 4, "lower_bound": 0.5, "interval": None}
+AGGREGATE = {"score": 0.5, "n_scored": 4, "n_total": 4, "readable": 4, "lower_bound": 0.5, "interval": None}
 RESULT = {
     "run_id": "abc123",
     "experiment": "x",
@@ -32,6 +33,7 @@ RESULT = {
     "notes": [],
     "reason": "no example was scored for both programs",
     "replayed": False,
+    "stopped": None,
 }
 PLAN = {
     "experiment": "x",
@@ -41,6 +43,8 @@ PLAN = {
     "metric": "record",
     "audit": [],
     "planned_calls": {"task": 8},
+    "reserved_calls": 4,
+    "estimate": {"input_tokens_per_call": 9, "output_tokens_per_call": 1, "usd": {"task": 0.0}, "how": "somehow"},
     "notes": [],
 }
 EVALUATION = {
@@ -135,6 +139,26 @@ def test_run_prints_the_verdict_and_nothing_stray_on_stdout(engine, harness):
     assert out.startswith("x: not comparable (no example was scored for both programs)")
     assert "harness ui" in out
     assert err == "a stray print of some library\n"
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_a_verdict_on_less_than_was_asked_for_is_shown_and_is_exit_code_3(engine, harness, monkeypatch, as_json):
+    stopped = {**RESULT, "stopped": "the budget of 9 calls is spent: tuning was stopped there"}
+    monkeypatch.setitem(sys.modules["harness.experiment"].__dict__, "run", engine.answers(
+        "run", SimpleNamespace(to_document=lambda: stopped)))  # fmt: skip
+    code, out, err = harness("run", "x.yaml", *as_json)
+    assert code == 3
+    assert json.loads(out) == stopped if as_json else "not comparable" in out
+    assert err.splitlines()[1:] == [
+        "stopped: the budget of 9 calls is spent: tuning was stopped there",
+        "what is finished is kept; the same command continues",
+    ]
+
+
+def test_sigterm_is_told_like_ctrl_c(engine, harness):
+    engine.raises = Terminated("terminated by SIGTERM")
+    code, _, err = harness("run", "x.yaml")
+    assert (code, err.splitlines()[1]) == (130, "stopped: terminated by SIGTERM")
 
 
 @pytest.mark.parametrize(

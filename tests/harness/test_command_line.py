@@ -3,17 +3,21 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 
 import pytest
 
 from harness.models.loopback import LoopbackServer, answer, fault
-from harness.models.store import AnswerStore
+from harness.tracking.tracker import Tracker
 
 COMMAND = (sys.executable, "-m", "harness")
 CALLS = 12 + 2 * 4 + 12
+PROBES = 1
+"""Before its first question a server nobody knows is asked what it can do; later runs know."""
 
 
 class InvoiceServer(LoopbackServer):
@@ -74,30 +78,37 @@ def test_one_document_on_stdout_and_nothing_else(project):
         done = harness(project, server)
         document = json.loads(done.stdout)
         assert document["verdict"] == "improved"
-        assert document["ledger"]["task"]["calls"] == len(server.requests) == CALLS
+        assert document["ledger"]["task"]["calls"] == len(server.requests) == PROBES + CALLS
         assert document["tuned"]["score"] == 1.0
         assert "sk-a-secret" not in done.stdout + done.stderr
         again = harness(project, server)
         assert json.loads(again.stdout) == {**document, "replayed": True}
-        assert len(server.requests) == CALLS
+        assert len(server.requests) == PROBES + CALLS
 
 
-@pytest.mark.parametrize("hold_from", [5, 15, 25], ids=["baseline", "compile", "tuned"])
-def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(project, hold_from):
+@pytest.mark.parametrize(
+    ("hold_from", "sent"),
+    [(5, signal.SIGINT), (15, signal.SIGINT), (15, signal.SIGTERM), (25, signal.SIGINT), (25, signal.SIGTERM)],
+    ids=["baseline", "compile", "compile terminated", "tuned", "tuned terminated"],
+)
+def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(project, hold_from, sent):
     with InvoiceServer(hold_from) as server:
         run = started(project, server)
         assert server.held.wait(120)
-        run.send_signal(signal.SIGINT)
+        run.send_signal(sent)
         server.released.set()
         out, err = run.communicate(timeout=60)
         assert (run.returncode, out) == (130, ""), err
         assert "the same command continues" in err
         assert "Traceback" not in err
+        [state] = [json.loads(path.read_text()) for path in project.glob("mlruns/runs/*/run.json")]
+        assert state["status"] == "stopped"
+        assert Tracker.open(project).find_run(state["run_id"]).status == "KILLED"
         server.hold_from = None
         kept = _answers(project)
         before = len(server.requests)
         assert json.loads(harness(project, server).stdout)["verdict"] == "improved"
-        assert kept >= hold_from
+        assert kept >= hold_from - PROBES
         assert len(server.requests) - before == CALLS - kept
 
 
@@ -114,17 +125,13 @@ def test_a_killed_run_goes_on_and_pays_nothing_twice(project, hold_from):
         before = len(server.requests)
         document = json.loads(harness(project, server).stdout)
         assert document["verdict"] == "improved"
-        assert kept >= hold_from - 8  # those in flight are lost, and no others
+        assert kept >= hold_from - PROBES - 8  # those in flight are lost, and no others
         assert len(server.requests) - before == CALLS - kept
 
 
 def _answers(project):
-    store = AnswerStore(project / "mlruns" / "answers.db")
-    try:
-        with store._connection() as db:
-            return db.execute("SELECT COUNT(*) FROM answers").fetchone()[0]
-    finally:
-        store.close()
+    with closing(sqlite3.connect(project / "mlruns" / "answers.db")) as db:
+        return db.execute("SELECT COUNT(*) FROM answers").fetchone()[0]
 
 
 def test_two_runs_at_once_on_one_store(project):
@@ -180,8 +187,11 @@ def test_a_spent_budget_is_exit_code_3(project):
     with InvoiceServer() as server:
         done = harness(project, server, "--set", "budget.calls=25", check=False)
         assert done.returncode == 3
-        assert "the budget of 25 calls is spent" in done.stderr
-        assert len(server.requests) == 25
+        assert "the budget of 25 calls is spent, but for the 12 calls of the last measurement" in done.stderr
+        document = json.loads(done.stdout)
+        assert (document["verdict"], document["tuned"]["n_scored"]) == ("no detectable change", 12)
+        assert "tuning was stopped there" in document["stopped"]
+        assert len(server.requests) <= 25
 
 
 def test_a_users_file_of_an_unlucky_name_beside_the_experiment(project):

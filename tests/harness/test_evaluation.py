@@ -7,10 +7,11 @@ import dspy
 import pytest
 from dspy import lm15
 
-from harness.errors import HarnessError, RunStopped, StopReason
+from harness.errors import ENDPOINT_KINDS, HarnessError, ProgramFailure, RunStopped, StopReason
 from harness.evaluation import Measure, Runtime, aggregate_fields, evaluate, failure_sentence
 from harness.models.config import ModelConfig
 from harness.models.ledger import Ledger
+from harness.models.prompt import prompt_adapter
 from harness.models.roles import Endpoints, build_role_lm
 from harness.models.scripted import ScriptedProvider, reply, request_text
 from harness.models.store import AnswerStore
@@ -48,7 +49,12 @@ class Exact:
 
 
 def echo(request):
-    return json.dumps({"label": request_text(request).rsplit("sample-", 1)[1].split()[0]})
+    return json.dumps({"label": asked(request)})
+
+
+def asked(request):
+    """The number in the question, also when it is asked again."""
+    return request_text(request).split("sample-", 1)[1].split()[0]
 
 
 def examples(count, groups=None):
@@ -76,12 +82,12 @@ def setting(tmp_path):
             {name: Scoring(audit, contract, ledger.stop) for name, audit in (audits or {}).items()},
             contract,
         )
-        runtime = Runtime(lm, dspy.JSONAdapter(), threads, ledger.stop)
+        runtime = Runtime(lm, prompt_adapter("json"), threads, ledger.stop)
 
-        def run(count=6, groups=None):
+        def run(count=6, groups=None, **more):
             return evaluate(
                 program or Copy(), examples(count, groups), name="baseline", split="test", measure=measure,
-                runtime=runtime, progress=SilentProgress(),
+                runtime=runtime, progress=SilentProgress(), **more,
             )  # fmt: skip
 
         run.provider, run.ledger = provider, ledger
@@ -106,20 +112,59 @@ def test_every_example_is_asked_once_and_rows_keep_their_order(setting, threads)
     assert all(row.cached for row in again.rows)
 
 
-def test_a_cut_or_unreadable_answer_is_a_program_failure_that_scores_zero_and_is_named(setting):
+def test_what_cannot_be_read_is_unscored_counted_and_named(setting):
     def script(request):
-        if "sample-1" in request_text(request):
+        if asked(request) == "1":
             return reply('{"label": "1', finish_reason="length")
-        return "no json" if "sample-2" in request_text(request) else echo(request)
+        return "no json" if asked(request) == "2" else echo(request)
 
-    result = setting(script)(4)
-    assert [row.failure for row in result.rows] == [None, "program", "program", None]
-    assert [row.score.value for row in result.rows] == [1.0, 0.0, 0.0, 1.0]
+    run = setting(script)
+    result = run(4)
+    assert [row.failure for row in result.rows] == [None, "unreadable", "unreadable", None]
+    assert [row.failure_kind for row in result.rows] == [None, "cut", "invalid", None]
+    assert [row.score.value for row in result.rows] == [1.0, None, None, 1.0]
     assert "raise models.task.max_tokens" in result.rows[1].error
     assert "could not be read" in result.rows[2].error
     assert result.rows[1].predicted is None
-    assert result.fields["label"].score == pytest.approx(0.5)
-    assert result.fields["label"].n_total == 4
+    assert (result.total.score, result.total.n_scored, result.total.n_total) == (1.0, 2, 4)
+    assert result.total.lower_bound == 0.5
+    assert (result.fields["label"].score, result.fields["label"].n_scored) == (1.0, 2)
+    assert result.readable == 2
+    counts = [(each.failure, each.kind, each.count, each.example_id) for each in result.failures]
+    assert counts == [("unreadable", "cut", 1, "e1"), ("unreadable", "invalid", 1, "e2")]
+    assert sum("no json" in request_text(request) for request in run.provider.requests) == 1, "asked once more"
+
+
+def test_an_answer_read_at_the_second_time_is_scored(setting):
+    result = setting(lambda request: echo(request) if "cannot be used" in request_text(request) else "12")(3)
+    assert result.total.score == 1.0
+    assert result.failures == []
+
+
+def test_an_unreadable_audit_is_unscored_too(setting):
+    result = setting(lambda request: "no json" if asked(request) == "0" else echo(request), audits={"a": Exact()})(3)
+    assert (result.audit["a"].score, result.audit["a"].n_scored, result.audit["a"].n_total) == (1.0, 2, 3)
+
+
+@pytest.mark.parametrize("kind", sorted(ENDPOINT_KINDS))
+def test_trouble_of_the_endpoint_is_named_apart(setting, kind):
+    def before(text):
+        if text == "sample-1":
+            raise ProgramFailure("the place is in trouble", kind)
+
+    row = setting(program=Copy(before))(3).rows[1]
+    assert (row.failure, row.failure_kind, row.score.value) == ("endpoint", kind, None)
+
+
+def test_an_adapter_of_the_programs_own_is_told_from_a_bug(setting):
+    class Own(Copy):
+        def forward(self, text):
+            with dspy.context(adapter=dspy.JSONAdapter()):
+                return self.extract(text=text)
+
+    row = setting(lambda request: "12" if asked(request) == "0" else echo(request), program=Own())(2).rows[0]
+    assert (row.failure, row.failure_kind) == ("unreadable", "invalid")
+    assert row.error.startswith("the answer could not be read: ")
 
 
 def test_what_the_judge_could_not_read_is_unscored_and_shown_in_every_aggregate(setting):
@@ -190,6 +235,69 @@ def test_a_spent_budget_stops_and_what_was_paid_is_replayed(setting):
     assert len(rest.provider.requests) == 6
 
 
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_spent_budget_may_leave_what_was_measured(setting, threads):
+    run = setting(budget=4, threads=threads)
+    result = run(10, keep_partial=True)
+    measured = [row for row in result.rows if row.failure is None]
+    assert len(run.provider.requests) == len(measured) == 4
+    rest = [row for row in result.rows if row.failure is not None]
+    assert {(row.failure, row.failure_kind, row.score.value) for row in rest} == {("budget", None, None)}
+    assert all("the budget of 4 calls is spent" in row.error for row in rest)
+    assert [row.example_id for row in result.rows] == [f"e{n}" for n in range(10)]
+    assert (result.total.n_scored, result.total.n_total, result.total.lower_bound) == (4, 10, 0.4)
+    assert run.ledger.stopped is None, "the ledger refuses by itself; a later evaluation may have calls left"
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_only_a_spent_budget_leaves_a_part(setting, threads):
+    def judge(expected, got):
+        raise TypeError("a typo")
+
+    run = setting(metric=Exact(judge), threads=threads)
+    with pytest.raises(RunStopped, match="a typo"):
+        run(10, keep_partial=True)
+    assert run.ledger.stopped is not None
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("count", "calls"), [(30, 5), (3, 3)])
+def test_a_judge_that_scores_nothing_stops_the_run_in_its_words(setting, threads, count, calls):
+    run = setting(metric=Exact(lambda *_: Score.unscored("judge at host: 401 Unauthorized")), threads=threads)
+    words = rf"'exact' could not score {calls} of {calls} answers; on 'e\d': judge at host: 401 Unauthorized"
+    with pytest.raises(RunStopped, match=words) as stopped:
+        run(count)
+    assert (stopped.value.reason, stopped.value.exit_code) == (StopReason.JUDGE, 1)
+    assert len(run.provider.requests) <= calls + threads
+    assert run.ledger.stopped.reason is StopReason.JUDGE
+
+
+def test_a_judge_that_scores_less_than_half_stops_the_run(setting):
+    def judge(expected, got):
+        return Score(1.0) if int(got) % 3 == 0 else Score.unscored("no verdict")
+
+    with pytest.raises(RunStopped, match="could not score 8 of 12 answers; on 'e1': no verdict") as stopped:
+        setting(metric=Exact(judge))(12)
+    assert stopped.value.reason is StopReason.JUDGE
+
+
+def test_unreadable_answers_are_none_of_the_judges(setting):
+    result = setting(lambda request: "no json")(6)
+    assert {row.failure for row in result.rows} == {"unreadable"}
+    assert result.total.score is None
+
+
+def test_a_replicate_reaches_metric_and_audits(setting):
+    judges = [Exact(), Exact()]
+    asked_for = {0: [], 1: []}
+    for number, judge in enumerate(judges):
+        judge.judge = lambda *_, number=number: asked_for[number].append(1) or Score(1.0)
+    run = setting(metric=judges[0], audits={"a": judges[1]})
+    for replicate in (0, 0, 1):
+        run(3, replicate=replicate)
+    assert [len(calls) for calls in asked_for.values()] == [6, 6]
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_an_interrupt_escapes_and_refuses_later_calls(setting, threads):
     asked = threading.Event()
@@ -240,11 +348,11 @@ def test_a_number_no_record_can_hold_is_an_unreadable_answer(setting):
             return dspy.Prediction(label=float("inf"))
 
     result = setting(program=Infinite())()
-    assert {row.failure for row in result.rows} == {"program"}
-    assert result.total.score == 0.0
+    assert {(row.failure, row.failure_kind) for row in result.rows} == {("unreadable", "invalid")}
+    assert result.total.score is None
 
 
 def test_half_a_character_is_an_unreadable_answer(setting):
     result = setting(lambda request: '{"label": "a\\ud800b"}')(4)
-    assert {row.failure for row in result.rows} == {"program"}
+    assert {row.failure for row in result.rows} == {"unreadable"}
     assert "JSON cannot hold this value" in result.rows[0].error

@@ -35,8 +35,8 @@ class Terminal(io.StringIO):
         return True
 
 
-def spent(calls, cached=0, usd=None):
-    return SimpleNamespace(calls=calls, cached=cached, usd=usd)
+def spent(calls, cached=0, usd=None, **failures):
+    return SimpleNamespace(calls=calls, cached=cached, usd=usd, failures=failures)
 
 
 def plain(usage=None):
@@ -105,7 +105,7 @@ def test_lines_carry_calls_and_cost():
     progress, _, stream = plain()
     with progress.phase("x", 4):
         progress.watch(lambda: {"task": spent(12, 3, 0.5)})
-    assert lines_of(stream) == ["x: start, 4 to do", "x: done, 0/4 in 0 s | 12 calls, 3 from the store, $0.5000"]
+    assert lines_of(stream) == ["x: start, 4 to do", "x: done, 0/4 in 0 s | 12 calls, 3 from the store, $0.50"]
 
 
 def test_one_hundred_candidates_stay_under_two_hundred_lines():
@@ -153,12 +153,17 @@ def test_advance_is_counted_from_many_threads():
     [
         ({}, ""),
         ({"task": spent(0)}, ""),
-        ({"task": spent(1, 0, 0.0)}, "1 call, $0.0000"),
-        ({"task": spent(2, 5, 0.25), "judge": spent(1, 0, 0.5)}, "3 calls, 5 from the store, $0.7500"),
+        ({"task": spent(1, 0, 0.0)}, "1 call"),
+        ({"task": spent(1, 0, 0.00002)}, "1 call, $0.000020"),
+        (
+            {"task": spent(3, 0, 0.5, rate_limit=2), "judge": spent(4, 0, 0.25, rate_limit=1, cut=1)},
+            "7 calls, $0.75, 3 rate_limit, 1 cut",
+        ),
+        ({"task": spent(2, 5, 0.25), "judge": spent(1, 0, 0.5)}, "3 calls, 5 from the store, $0.75"),
         ({"task": spent(2)}, "2 calls, price unknown"),
-        ({"task": spent(2), "judge": spent(1, 0, 0.5)}, "3 calls, $0.5000 and calls of unknown price"),
+        ({"task": spent(2), "judge": spent(1, 0, 0.5)}, "3 calls, $0.50 and calls of unknown price"),
         ({"task": spent(0, 7)}, "0 calls, 7 from the store"),
-        ({"task": spent(4, 0, 0.1), "teacher": spent(0, 0, None)}, "4 calls, $0.1000"),
+        ({"task": spent(4, 0, 0.1), "teacher": spent(0, 0, None)}, "4 calls, $0.10"),
     ],
 )
 def test_usage_is_summed_and_an_unknown_price_is_not_zero(usage, text):
@@ -181,7 +186,7 @@ def test_a_bar_shows_name_count_note_and_cost():
     drawn = stream.getvalue()
     assert "baseline [on] test" in drawn
     assert "3/8" in drawn
-    assert "12 calls, $0.5000" in drawn
+    assert "12 calls, $0.50" in drawn
     assert "example 7" in drawn
 
 

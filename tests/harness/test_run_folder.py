@@ -1,9 +1,23 @@
 """A run folder is known by what could change its result, and never holds half a file."""
 
+import dataclasses
+import errno
+import json
+import math
+import os
+from pathlib import Path
+
 import pytest
 
 from harness.results import Evaluation, ExperimentResult, RoleUsage, Row
-from harness.run_folder import Fingerprint, RunFolder, find_run_folder, write_atomically
+from harness.run_folder import (
+    Fingerprint,
+    RunFolder,
+    find_run_folder,
+    finished_folder,
+    repetition_folder,
+    write_atomically,
+)
 from metrics.score import Score
 from metrics.statistics import aggregate, paired_difference
 
@@ -67,3 +81,75 @@ def test_names_of_any_script_have_folders_of_their_own(tmp_path):
     folders = {RunFolder(name, Fingerprint.of({}), tmp_path).path for name in ("名前", "漢字", "a/b", "..")}
     assert len(folders) == 4
     assert all(folder.parent == tmp_path / "mlruns" / "runs" for folder in folders)
+
+
+def finished_run(folder, when):
+    folder.write_result(result())
+    folder.write_state("finished", f"run-{when}")
+    os.utime(folder.path / "run.json", (when, when))
+    return folder
+
+
+def test_repetitions_have_folders_of_their_own_and_go_on_until_they_are_finished(tmp_path):
+    mark = Fingerprint.of({})
+    own = finished_run(RunFolder("x", mark, tmp_path), 100)
+    assert (own.replicate, own.reader) == (0, mark.digest)
+    first = repetition_folder("x", mark, tmp_path)
+    assert first.path.name == f"{own.path.name}-again1"
+    assert first.replicate > 0
+    assert first.reader != own.reader
+    first.write_state("stopped", "run-1")
+    again = repetition_folder("x", mark, tmp_path)
+    assert (again.path, again.replicate) == (first.path, first.replicate)
+    assert finished_folder("x", mark, tmp_path).path == own.path
+    finished_run(again, 200)
+    assert repetition_folder("x", mark, tmp_path).path.name.endswith("-again2")
+    assert finished_folder("x", mark, tmp_path).path == again.path
+    assert find_run_folder("run-100", tmp_path) == own.path
+
+
+def test_without_a_result_nothing_is_finished(tmp_path):
+    folder = RunFolder("x", Fingerprint.of({}), tmp_path)
+    assert not folder.is_finished
+    folder.write_state("finished", "run")
+    assert not folder.is_finished
+    assert finished_folder("x", folder.fingerprint, tmp_path) is None
+
+
+def test_a_result_of_an_earlier_version_still_loads(tmp_path):
+    folder = RunFolder("x", Fingerprint.of({}), tmp_path)
+    folder.write_result(result())
+    file = folder.path / "result.json"
+    document = json.loads(file.read_text())
+    del document["stopped"]
+    document["ledger"]["task"] = {"calls": 1, "cached": 2, "input_tokens": 3, "output_tokens": 4, "usd": None}
+    file.write_text(json.dumps(document))
+    usage = folder.result().ledger["task"]
+    assert usage == RoleUsage(1, 2, 3, 4, None)
+    assert usage.replayed_usd is None, "what was replayed then is unknown, not free"
+
+
+def test_what_a_metric_keeps_is_written_whatever_it_is(tmp_path):
+    odd = Score(0.5, "half \ud800", details={"raw": "a\ud800", "thing": object, "set": {1}, "nan": math.nan})
+    row = Row("a", None, {"text": "t"}, {}, {}, odd, error="b\ud800")
+    side = Evaluation("baseline", "test", [row], aggregate([0.5]), {}, {})
+    folder = RunFolder("n", Fingerprint.of({}), tmp_path)
+    folder.write_result(dataclasses.replace(result(), baseline=side))
+    read = folder.result()
+    assert read is not None
+    assert read.baseline.rows[0].score.feedback == "half \ufffd"
+    assert read.baseline.rows[0].score.details["raw"] == "a\ufffd"
+    assert read.baseline.rows[0].error == "b\ufffd"
+
+
+def test_a_full_disk_names_the_file_and_leaves_no_draft(tmp_path, monkeypatch):
+    write_atomically(tmp_path / "a.json", "before")
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left on device") as error:
+        write_atomically(tmp_path / "a.json", "after")
+    assert error.value.filename == str(tmp_path / "a.json")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]

@@ -4,6 +4,7 @@ import dspy
 import pytest
 
 from harness.errors import RunStopped, StopReason
+from harness.failures import Failure
 from harness.models.ledger import Ledger
 from harness.scoring import Scoring
 from metrics import RecordMetric
@@ -73,17 +74,41 @@ def test_a_broken_metric_stops_the_run_and_every_later_call(answer, words):
         ledger.reserve("task")
 
 
-def test_a_failed_program_scores_zero_and_misses_each_expected_field():
+BUG = Failure("program", None, "KeyError: 'total'")
+CUT = Failure("unreadable", "cut", "answer cut at max_tokens=512")
+
+
+def test_a_program_that_raised_scores_zero_and_misses_each_expected_field():
     metric = RecordMetric(fields={"vendor": "exact", "total": "numeric"}, output_field="record")
-    scoring = Scoring(metric, CONTRACT, Ledger().stop)
-    score = scoring.failed(example(expected={"vendor": "Acme", "total": 3}), "answer cut at max_tokens=512")
+    score = Scoring(metric, CONTRACT, Ledger().stop).failed(example(expected={"vendor": "Acme", "total": 3}), BUG)
     assert score.value == 0.0
     assert {name: part.value for name, part in score.parts.items()} == {"vendor": 0.0, "total": 0.0}
-    assert "answer cut at max_tokens=512" in score.feedback
+    assert "KeyError: 'total'" in score.feedback
 
 
-def test_a_failed_program_under_a_metric_that_needs_its_source_has_no_parts():
-    assert Scoring(Counting(Score(1.0)), CONTRACT, Ledger().stop).failed(example(), "empty answer").parts == {}
+@pytest.mark.parametrize(
+    "failure",
+    [CUT, Failure("endpoint", "empty", "empty answer"), Failure("budget", None, "not measured: the budget is spent")],
+)
+def test_what_has_no_readable_answer_is_unscored_in_every_part(failure):
+    metric = RecordMetric(fields={"vendor": "exact", "total": "numeric"}, output_field="record")
+    score = Scoring(metric, CONTRACT, Ledger().stop).failed(example(expected={"vendor": "Acme", "total": 3}), failure)
+    assert (score.value, score.error, score.feedback) == (None, failure.sentence, failure.sentence)
+    assert {name: (part.value, part.error) for name, part in score.parts.items()} == {
+        "vendor": (None, failure.sentence),
+        "total": (None, failure.sentence),
+    }
+    assert dict(score.details) == {"failure": failure.side, "kind": failure.kind}
+
+
+@pytest.mark.parametrize("failure", [BUG, CUT])
+def test_a_metric_that_cannot_compare_without_an_answer_gives_no_parts(failure):
+    class Strict(Counting):
+        def compare(self, expected, predicted):
+            return predicted.keys()
+
+    for metric in (Counting(Score(1.0)), Strict(Score(1.0))):
+        assert Scoring(metric, CONTRACT, Ledger().stop).failed(example(), failure).parts == {}
 
 
 def test_a_metric_cannot_change_the_example():

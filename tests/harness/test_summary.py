@@ -8,13 +8,14 @@ from rich.console import Console
 from harness.summary import counts_summary, evaluation_summary, listing_table, plan_summary, run_summary
 
 
-def aggregate(score=0.5, n_scored=30, n_total=30, lower_bound=0.5, interval=(0.4, 0.6)):
+def aggregate(score=0.5, n_scored=30, n_total=30, lower_bound=0.5, interval=(0.4, 0.6), readable=None):
     return {
         "score": score,
         "n_scored": n_scored,
         "n_total": n_total,
         "lower_bound": lower_bound,
         "interval": list(interval) if interval else None,
+        "readable": n_total if readable is None else readable,
     }
 
 
@@ -28,13 +29,18 @@ def difference(mean=0.2, interval=(0.1, 0.3), smallest_detectable=0.15, n_pairs=
     }
 
 
-def usage(calls=60, cached=4, tokens=(1234, 567), usd=0.0123):
+def usage(calls=60, cached=4, tokens=(1234, 567), usd=0.0123, replayed_usd=0.002, estimated=0, **failures):
     return {
         "calls": calls,
         "cached": cached,
         "input_tokens": tokens[0],
         "output_tokens": tokens[1],
         "usd": usd,
+        "estimated": estimated,
+        "replayed_input_tokens": 80,
+        "replayed_output_tokens": 20,
+        "replayed_usd": replayed_usd,
+        "failures": failures,
     }
 
 
@@ -83,7 +89,7 @@ def test_a_run_shows_verdict_scores_costs_and_what_to_do_next():
     assert ["tuned", "0.700", "[0.620,", "0.780]", "30/30"] in lines
     assert ["difference", "+0.200", "[+0.100,", "+0.300]", "30", "pairs"] in lines
     assert "The smallest difference this test could find is about 0.150." in text
-    assert ["task", "60", "4", "1,234", "567", "$0.0123"] in lines
+    assert ["task", "60", "1,234", "567", "$0.012", "4", "$0.0020"] in lines
     assert "note: models.judge is declared, but nothing calls it" in text
     assert ["report", "mlruns/runs/x/report.html"] in lines
     assert ["bundle", "mlruns/runs/x/bundle"] in lines
@@ -135,6 +141,12 @@ def test_what_was_not_scored_is_said_with_the_lower_bound():
     assert "baseline:" not in text
 
 
+def test_how_many_answers_could_be_read_is_said_of_both_sides():
+    text = shown(run_summary(result(tuned=aggregate(0.7, 27, 30, 0.63, readable=28))))
+    assert "Answers that could be read: baseline 30 of 30, tuned 28 of 30." in text
+    assert "could be read" not in shown(run_summary(result()))
+
+
 def test_groups_and_repeated_reading_are_said():
     text = shown(run_summary(result(delta=difference(n_groups=12), test_reads=4)))
     assert "30 pairs in 12 groups" in text
@@ -148,10 +160,26 @@ def test_audit_metrics_stand_beside_the_metric():
     assert ["audit", "grounded:", "difference", "-0.100", "[-0.200,", "+0.000]", "30", "pairs"] in lines
 
 
-def test_an_unknown_price_is_unknown():
-    assert ["judge", "60", "4", "1,234", "567", "unknown"] in rows(
-        shown(run_summary(result(ledger={"judge": usage(usd=None)})))
+def test_an_unknown_price_is_unknown_and_so_is_what_the_store_would_have_cost():
+    text = shown(run_summary(result(ledger={"judge": usage(usd=None, replayed_usd=None)})))
+    assert ["judge", "60", "1,234", "567", "unknown", "4", "unknown"] in rows(text)
+    assert ["judge", "60", "1,234", "567", "unknown", "0", "-"] in rows(
+        shown(run_summary(result(ledger={"judge": usage(cached=0, usd=None, replayed_usd=0.0)})))
     )
+
+
+def test_the_roles_add_up():
+    ledger = {"task": usage(usd=0.5), "teacher": usage(1, 0, (10, 5), 0.25), "judge": usage(2, 1, (1, 1), 0.25)}
+    assert ["all", "63", "1,245", "573", "$1.00", "5", "$0.0040"] in rows(shown(run_summary(result(ledger=ledger))))
+    ledger["judge"] = usage(2, 1, (1, 1), None)
+    assert ["all", "63", "1,245", "573", "unknown", "5", "$0.0040"] in rows(shown(run_summary(result(ledger=ledger))))
+
+
+def test_faults_on_the_way_and_guessed_costs_are_told():
+    text = shown(run_summary(result(ledger={"task": usage(rate_limit=1, server_error=2, estimated=3)})))
+    assert "task: faults on the way: 2 server_error, 1 rate_limit\n" in text
+    assert "task: 3 answers did not say what they used and count as the average\n" in text
+    assert "on the way" not in shown(run_summary(result()))
 
 
 def test_text_from_data_cannot_steer_the_terminal():
@@ -178,10 +206,17 @@ def test_a_plan_shows_splits_roles_arguments_and_calls():
         "optimizer": {"bootstrap_few_shot": {"max_rounds": 1, "metric_threshold": 0.8}},
         "metric": "record (0123)",
         "audit": ["grounded"],
-        "planned_calls": {"task": 8, "teacher": 4},
+        "planned_calls": {"task": 1808, "teacher": 4},
+        "reserved_calls": 4,
+        "estimate": {
+            "input_tokens_per_call": 1200,
+            "output_tokens_per_call": 80,
+            "usd": {"task": 0.0, "teacher": 0.0051, "prompt": None},
+            "how": "one token per 4 characters",
+        },
         "notes": ["one record does not fit"],
     }
-    text = shown(plan_summary(document))
+    text = shown(plan_summary(document), width=200)
     assert text.startswith("invoices: this can run\n")
     for words in (
         "train 4, validation 2, test 4",
@@ -190,11 +225,15 @@ def test_a_plan_shows_splits_roles_arguments_and_calls():
         "grounded",
         "local/smollm2-135m",
         "openai/big",
-        "at most 8;",
+        "at most 1,808;",
+        "4 of them for the last measurement on test",
+        "at most about $0.0051 (1,200 + 80 tokens a call: one token per 4 characters)",
+        "unknown, for no price is known",
         "at most 4;",
         "note: one record does not fit",
     ):
         assert words in text
+    assert "task cost" not in text
     assert "audit" not in shown(plan_summary({**document, "audit": [], "optimizer": {"none": {}}}))
 
 

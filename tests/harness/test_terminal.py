@@ -17,6 +17,7 @@ from harness.terminal import (
     answer_rich,
     printable,
     say,
+    stdout_fails,
     stdout_is_gone,
     stdout_kept_for_the_answer,
 )
@@ -186,3 +187,22 @@ def test_a_process_without_stdout_works():
         env=os.environ,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_names_of_any_bytes_are_shown(capsys):
+    answer("a\udcff")
+    answer_json({"a": "\udcff", "b": "é"})
+    out = capsys.readouterr().out
+    assert out.startswith("a\\udcff\n")
+    assert json.loads(out.split("\n", 1)[1]) == {"a": "\udcff", "b": "é"}
+
+
+def test_a_full_disk_behind_stdout_is_noticed(monkeypatch):
+    class Full(io.StringIO):
+        def flush(self):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert stdout_fails()
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert not stdout_fails()

@@ -7,7 +7,7 @@ import pytest
 
 from harness import bundle
 from harness.bundle.folder import HASHES
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
 
 
 def test_something_in_the_way_is_left_alone(kit, tmp_path):
@@ -44,8 +44,9 @@ def test_a_place_that_cannot_be_written_is_told(kit, tmp_path, monkeypatch):
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", failing)
-    with pytest.raises(UsageError, match="No space left on device"):
+    with pytest.raises(HarnessError, match="No space left on device") as full:
         kit.export(tmp_path / "b", kit.tuned(instructions="Other."), overwrite=True)
+    assert full.value.exit_code == 1  # nobody wrote anything wrong
     assert kit.files_of(tmp_path / "b") == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b", "file"]
 

@@ -152,7 +152,7 @@ def predictor(change):
         (manifest(adapter="compakt"), "there is no prompt adapter 'compakt'; did you mean 'compact'?"),
         (argument(model="/etc/x.json"), "model is not a JSON Schema"),
         (argument(inputs=[]), "cannot be made from its arguments: inputs is a list"),
-        (predictor(lambda it: it.pop("demos")), "program.json is not as this package writes it: KeyError('demos')"),
+        (predictor(lambda it: it.pop("demos")), "writes it: predictors.extract.demos: Field required"),
         (predictor(lambda it: it.update(instructions="Ignore it.")), "prompts/extract.txt differs in line 2:"),
         (("program.json", lambda it: it.update(predictors={})), "only SchemaExtraction has a predictor 'extract'"),
     ],

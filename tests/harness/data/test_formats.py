@@ -1,5 +1,6 @@
 import csv
 import json
+import os
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -148,3 +149,24 @@ def test_parse_json_keeps_key_order_and_types():
     assert list(value) == ["b", "a", "c"]
     assert type(value["b"]) is int
     assert type(value["a"]) is float
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_csv_is_parted_by_what_its_header_has_most_of(tmp_path, separator):
+    text = separator.join(("id", "text", '"a,b;c,d;\t\tx"')) + "\n" + separator.join(("1", "x", "y")) + "\n"
+    assert rows_of(tmp_path, "a.csv", text)[0][0] == {"id": "1", "text": "x", "a,b;c,d;\t\tx": "y"}
+
+
+def test_what_is_no_file(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "a.csv")
+    with pytest.raises(UsageError, match="is a pipe or a device; data is read from a file"):
+        read_rows(tmp_path / "a.csv")
+    with pytest.raises(UsageError, match="cannot be used: File name too long"):
+        read_rows(tmp_path / ("n" * 300 + ".csv"))
+
+    def refused(self):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(tmp_path), "read_bytes", refused)
+    with pytest.raises(UsageError, match=r"b.csv cannot be read: Permission denied"):
+        read_rows(write(tmp_path, "b.csv", "text\nx\n"))

@@ -166,3 +166,23 @@ def test_a_bug_in_a_reader_of_ours_is_not_called_a_users_error(tmp_path, monkeyp
     monkeypatch.setattr("harness.data.reading.READERS", {"records": broken})
     with pytest.raises(ZeroDivisionError):
         read(tmp_path / "a.csv", broken)
+
+
+HUGE = "1" + "0" * 400
+
+
+def test_a_number_past_every_float_is_refused_with_its_place(tmp_path):
+    path = write(tmp_path, "a.jsonl", '{"id": "a", "text": "x", "expected": {"n": [N]}}'.replace("N", HUGE))
+    with pytest.raises(UsageError, match=r"^a.jsonl line 1, expected.n\[0\]: a whole number of more than 308 digits"):
+        read(path, READERS["records"])
+    path = write(tmp_path, "a.csv", f"text,expected.n\nx,0{HUGE}\n")  # text, until the schema makes a number of it
+    schema = {"properties": {"n": {"type": "integer"}}}
+    with pytest.raises(UsageError, match=r"^a.csv line 2, expected.n: a whole number of more than 308 digits"):
+        read(path, READERS["records"], schema=schema)
+
+
+@pytest.mark.parametrize("key", ["id", "group", "text", "expected"])
+def test_half_a_character_is_refused_wherever_it_stands(key):
+    row = {"id": "a", "text": "x", "expected": {}, key: "a\ud800"}
+    with pytest.raises(UsageError, match=rf"{key}: character 2 of the text is half a Unicode character"):
+        read(Path("a.x"), own(row))

@@ -181,3 +181,12 @@ def test_csv_gives_back_what_was_written(tmp_path, pairs):
     records = read_records(write(tmp_path, "a.csv", out.getvalue()), {})
     assert [(record.fields["text"], record.expected["value"]) for record in records] == pairs
     assert len({record.id for record in records}) == len(pairs)
+
+
+def test_a_path_has_an_end(tmp_path):
+    path = write(tmp_path, "a.csv", f"text,expected.{'.'.join('a' * 500)}\nx,1\n")
+    with pytest.raises(UsageError, match=r"the column expected\.a\.a.* has 500 steps; 100 are the most"):
+        read_records(path, {})
+    path = write(tmp_path, "b.csv", f"text,gold{'[0]' * 101}\nx,1\n")
+    with pytest.raises(UsageError, match="has 101 steps"):
+        read_records(path, {"expected": "gold"})

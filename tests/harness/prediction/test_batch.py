@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+from collections import Counter
 
 import dspy
 import pytest
@@ -34,7 +35,7 @@ class Engine:
         self.lock = threading.Lock()
 
     def complete(self, request):
-        text = request.messages[-1].text
+        text = request.messages[0].text  # the question, also when it is asked again
         with self.lock:
             self.asked.append(text)
         answer = self.special.get(text, json.dumps({"word": text}, ensure_ascii=False))
@@ -122,7 +123,10 @@ def test_one_bad_document_stops_no_other(tmp_path, loaded, threads):
     assert "not complete JSON" in failed["b"]["error"]
     assert "'word' is a required property" in failed["c"]["error"]
     assert "it is on fire" in failed["d"]["error"]
-    assert failed[" "] == {"error": "in.jsonl line 5: text is empty"}
+    assert failed[" "] == {"error": "in.jsonl line 5: text is empty", "kind": "input"}
+    kinds = {name: row["kind"] for name, row in failed.items()}
+    assert kinds == {"b": "invalid", "c": "invalid", "d": "error", " ": "input", "in.jsonl line 7": "input"}
+    assert Counter(engine.asked) == {"a": 1, "b": 2, "c": 2, "d": 1, "e": 1}, "what cannot be read is asked once more"
     assert "not valid JSON" in failed["in.jsonl line 7"]["error"]
 
 
@@ -325,7 +329,7 @@ def test_a_bundle_by_its_folder(tmp_path, monkeypatch):
     provider = ScriptedProvider(lambda request: json.dumps({"word": request.messages[-1].text}), model="scripted/small")
     with_scripted = Endpoints(providers={"scripted/small": provider})
     told = predict_bundle(tmp_path / "bundle", source, target, endpoints=with_scripted)
-    assert told == {"total": 2, "answered": 2, "already_there": 0, "failed": 0, "output": str(target)}
+    assert told == {"total": 2, "answered": 2, "already_there": 0, "failed": 0, "output": str(target), "notes": []}
 
 
 def test_a_server_of_ones_own_is_not_mistaken_for_a_public_one(tmp_path, monkeypatch):

@@ -1,6 +1,8 @@
 """What a program is asked about: formats, ids, and documents that cannot be read."""
 
+import csv
 import json
+import os
 
 import pytest
 from hypothesis import given, settings
@@ -119,3 +121,48 @@ def test_equal_inputs_have_equal_digests(inputs):
     again = dict(reversed(list(inputs.items())))
     assert Document(1, inputs).digest == Document(2, again).digest
     assert Document(1, inputs).digest != Document(1, {**inputs, "more": 1}).digest
+
+
+LONG = "x" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", f"id,text\n1,{LONG}\n"),
+        ("a.csv", f"id;text\n1;{LONG}\n"),
+        ("a.csv", f"id\ttext\n1\t{LONG}\n"),
+        ("a.tsv", f"id\ttext\n1\t{LONG}\n"),
+        ("a.csv", f'"id";"text"\n1;"{LONG}"\n'),
+    ],
+)
+def test_cells_of_any_length_and_any_usual_separator(tmp_path, name, text):
+    limit = csv.field_size_limit()
+    (document,) = read_documents(write(tmp_path / name, text), ("text",))
+    assert (document.id, document.inputs, document.error) == ("1", {"text": LONG}, None)
+    assert csv.field_size_limit() == limit
+
+
+def test_half_a_character_is_a_failure_of_its_row(tmp_path):
+    rows = [{"id": "a\ud800", "text": "x"}, {"id": "b", "text": "y\ud800"}, {"id": "c", "text": "z"}]
+    path = write(tmp_path / "a.jsonl", "\n".join(json.dumps(row) for row in rows))
+    first, second, third = read_documents(path, ("text",))
+    assert (first.id, first.error) == ("a\ufffd", "a.jsonl line 1: the id holds half a Unicode character")
+    assert second.error == "a.jsonl line 2: text holds half a Unicode character"
+    assert third.error is None
+
+
+def test_what_cannot_be_read(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "a.jsonl")
+    with pytest.raises(UsageError, match="is a pipe or a device"):
+        read_documents(tmp_path / "a.jsonl", ("text",))
+    with pytest.raises(UsageError, match="File name too long"):
+        read_documents(tmp_path / ("n" * 300 + ".csv"), ("text",))
+    write(tmp_path / "a.txt", "x")
+
+    def refused(*_):
+        raise PermissionError(13, "Permission denied", str(tmp_path))
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(UsageError, match=r"the folder .* cannot be read: Permission denied"):
+        read_documents(tmp_path, ("text",))

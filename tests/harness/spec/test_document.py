@@ -1,5 +1,6 @@
 """The text of an experiment file: the environment, secrets that must stay out of it, what is no such file."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -140,8 +141,8 @@ def test_what_is_not_an_experiment_file_is_one_sentence(file, content, sentence)
 
 def test_a_file_that_cannot_be_opened_is_one_sentence(file):
     name = "n" * 300 + ".yaml"
-    assert complaint(name).endswith("cannot be read: File name too long")
-    assert complaint("a\0b.yaml").endswith("cannot be read: embedded null byte")
+    assert complaint(name).endswith("cannot be used: File name too long")
+    assert complaint("a\0b.yaml").endswith("cannot be used: embedded null byte")
 
 
 # --- places ----------------------------------------------------------------------------------------------------
@@ -162,3 +163,45 @@ def test_problems_come_once_each_in_the_order_of_the_file():
     document.report(("b", "c"), "second")
     document.report((), "of the whole file")
     assert document.sentences() == ["x.yaml: of the whole file", "x.yaml line 1: first", "x.yaml line 2: second"]
+
+
+# --- characters and depth --------------------------------------------------------------------------------------
+
+
+def test_the_variable_of_a_key_is_put_into_no_text(file, monkeypatch):
+    monkeypatch.setenv("MYPASS", "sk-1234567890")
+    monkeypatch.setenv("WHICH", "MYPASS")
+    model = "{task: {model: openai/m, api_base: 'http://h/v1', api_key_env: '%s'}}"
+    text = LEAST.replace("{task: local/smollm2-135m}", model % "MYPASS")
+    for line, key in (
+        ("name: 'x ${MYPASS}'", "name"),
+        ("optimizer: {x: {why: ['${MYPASS}']}}", "optimizer.x.why[0]"),
+        ("budget: {calls: '${MYPASS}'}", "budget.calls"),
+    ):
+        said = complaint(file(f"{text}{line}\n"))
+        assert said.startswith(f"x.yaml line 4: {key}: MYPASS holds the key of models.task")
+        assert "sk-1234567890" not in said
+    assert "MYPASS holds the key" in complaint(file(text.replace("MYPASS", "${WHICH}") + "name: '${MYPASS}'\n"))
+    assert load_spec(file(text + "name: '$${MYPASS}'\n")).name == "${MYPASS}"
+
+
+def test_characters_no_text_holds(file, monkeypatch):
+    assert complaint(file(LEAST + 'name: "a\\0b"\n')).startswith("x.yaml line 4: name holds the character NUL")
+    assert "in --set data.path: data.path holds the character NUL" in complaint(file(LEAST), 'data.path="a\\0.csv"')
+    monkeypatch.setenv("RAW", "a\udcff")
+    assert "variable RAW of name is not text in UTF-8" in complaint(file(LEAST + "name: '${RAW}'\n"))
+    assert load_spec(file(LEAST, "a\udcff.yaml")).name == "a\ufffd"
+
+
+def test_nesting_without_end(file):
+    deep = LEAST + "audit: " + "{a: " * 500 + "1" + "}" * 500 + "\n"
+    assert complaint(file(deep)).endswith(("nested more than 100 levels deep", "nested too deeply to be read"))
+    assert complaint(file(LEAST), ".".join("a" * 500) + "=1").endswith("a key of 500 steps; 100 are the most")
+
+
+def test_what_is_no_file(file, tmp_path):
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert complaint("pipe.yaml") == "pipe.yaml is a pipe or a device where a file is needed"
+    assert "there is no folder ~nosuchuser either" in complaint("~nosuchuser/x.yaml")
+    with pytest.raises(UsageError, match="no home folder of '~nosuchuser'"):
+        load_spec(file(LEAST)).resolve("~nosuchuser/x.csv")

@@ -55,7 +55,7 @@ audit:
   grounded: {}
   second:
 optimizer: {gepa: {auto: light}}
-budget: {calls: 2000, usd: 5, minutes: 60}
+budget: {calls: 2000, tokens: 900000, usd: 5, minutes: 60}
 """
 
 
@@ -119,7 +119,8 @@ def test_everything(file, monkeypatch):
     }
     assert spec.audit == {"grounded": {}, "second": {}}
     assert spec.optimizer == Named(name="gepa", arguments={"auto": "light"})
-    assert (spec.budget.calls, spec.budget.usd, spec.budget.minutes) == (2000, 5.0, 60.0)
+    budget = spec.budget
+    assert (budget.calls, budget.tokens, budget.usd, budget.minutes) == (2000, 900_000, 5.0, 60.0)
 
 
 def test_a_remote_task_model_is_asked_with_json(file):
@@ -221,6 +222,7 @@ def test_a_spec_written_out_loads_again(file, monkeypatch):
         ("", "audit: [a]\n", "x.yaml line 4: audit must be a mapping of keys, not a list"),
         ("", "audit: {a: b}\n", "x.yaml line 4: audit.a must be a mapping of keys, not 'b'"),
         ("", "budget: {calls: 0}\n", "x.yaml line 4: budget.calls must be greater than or equal to 1, not 0"),
+        ("", "budget: {tokens: 0}\n", "x.yaml line 4: budget.tokens must be greater than or equal to 1, not 0"),
         ("", "budget: {calls: 1.5}\n", "x.yaml line 4: budget.calls must be a whole number, not 1.5"),
         ("", "budget: {calls: {a: 1}}\n", "x.yaml line 4: budget.calls must be a whole number, not a mapping"),
         ("", "budget: {calls: true}\n", "x.yaml line 4: budget.calls must be a number, not true"),

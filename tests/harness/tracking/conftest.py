@@ -128,7 +128,17 @@ def result_of_a_run(
             Candidate("seed 4", 0.63, 20, "2 demonstrations"),
         ],
         ledger={
-            "task": RoleUsage(412, 38, 182_400, 20_311, 0.0),
+            "task": RoleUsage(
+                412,
+                38,
+                182_400,
+                20_311,
+                0.0,
+                {"cut": 1, "rate_limit": 3},
+                replayed_input_tokens=9_000,
+                replayed_output_tokens=800,
+                replayed_usd=0.12,
+            ),
             "judge": RoleUsage(60, 0, 70_200, 9_031, None),
         },
         prompts={"extract": (BEFORE, AFTER), "check": ("same", "same")},

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.comparison import compare
 from harness.results import AuditChange, Candidate, ExperimentResult, Row
 from harness.tracking.report import render_report, visible
 from metrics.score import Score
@@ -152,8 +153,9 @@ def test_everything_a_reader_asks_for(make_result: Make) -> None:
         "paper-05, paper-06",
         "seed 4 (best)",
         "stopped: every answer was cut",
-        "412 38 182,400 20,311 $0",
-        "unknown",
+        "task 412 182,400 20,311 $0 38 $0.12 3 rate_limit, 1 cut",
+        "judge 60 70,200 9,031 unknown 0 - -",
+        "all 472 252,600 29,342 unknown 38 $0.12 3 rate_limit, 1 cut",
         "train 40 validation 20 test 30",
         "bootstrap_random_search",
         "dspy 3.4.1",
@@ -225,6 +227,37 @@ def test_both_right_but_scored_differently(make_result: Make, make_row: Callable
     before = replace(make_row("a", {"f": 0.4}), predicted={"x": 1}, expected={"x": 1})
     after = replace(make_row("a", {"f": 0.9}), predicted={"x": 1}, expected={"x": 1})
     assert "Both answers hold the expected values." in words(render_report(make_result(rows=([before], [after]))))
+
+
+def test_what_could_not_be_read_is_counted_by_name_on_both_sides(
+    make_result: Make, make_row: Callable[..., Row]
+) -> None:
+    good = [make_row(f"e{number}", {"f": 0.5}) for number in range(8)]
+    lost = Score.unscored("cut")
+    tuned = [
+        replace(row, predicted=None, score=lost, failure="unreadable", failure_kind=kind, error=f"it was {kind} at {n}")
+        for n, (row, kind) in enumerate(zip(good[:3], ("cut", "invalid", "cut"), strict=True))
+    ] + good[3:]
+    result = make_result(rows=(good, tuned))
+    found = compare(result.baseline, result.tuned)
+    result = replace(result, verdict=found.verdict, delta=found.delta, floor=found.floor)
+    text = words(render_report(result))
+    assert "5 of 8 readable" in text
+    assert "8 of 8 readable" not in text
+    assert "tuned: 3 of 8 unreadable: 2 cut, 1 invalid" in text
+    assert "it was cut at 0 unreadable (cut) tuned 2 e0, e2" in text
+    assert "it was invalid at 1 unreadable (invalid) tuned 1 e1" in text
+    assert "with the unreadable as zero" in text
+    assert "The tuned program failed: it was" not in text, "there is no score to rank it by"
+
+
+def test_nothing_comparable_may_still_be_worse(make_result: Make, make_row: Callable[..., Row]) -> None:
+    good = [make_row(f"e{number}", {"f": 0.5}) for number in range(8)]
+    tuned = [replace(row, score=Score.unscored("cut"), failure="unreadable", failure_kind="cut") for row in good]
+    result = make_result(rows=(good, tuned))
+    found = compare(result.baseline, result.tuned)
+    text = words(render_report(replace(result, verdict=found.verdict, delta=found.delta, floor=found.floor)))
+    assert "no example was scored on both sides. Worse: with every unreadable answer counted as 0" in text
 
 
 def test_failures_with_one_cause_are_one_line(make_result: Make, make_row: Callable[..., Row]) -> None:

@@ -89,6 +89,9 @@ def test_the_numbers(tracker: Tracker, workplace: Path, make_result: Make) -> No
     assert parent["cost/task/calls"] == 412
     assert parent["cost/judge/output_tokens"] == 9031
     assert parent["cost/task/usd"] == 0
+    assert parent["cost/task/replayed_usd"] == 0.12
+    assert parent["cost/task/replayed_input_tokens"] == 9000
+    assert parent["cost/task/failures/rate_limit"] == 3
     assert "cost/judge/usd" not in parent
     assert "cost/usd" not in parent
     assert parent["test_reads"] == 3
@@ -111,7 +114,9 @@ def test_the_table_of_examples(
     unscored = replace(
         make_row("b", {"a": 0.5}), score=Score.unscored("no number"), failure="judge", error=None, group=None
     )
-    failed = replace(make_row("c", {"a": 0.0}), predicted=None, failure="program", error="cut \x00 \ud800")
+    failed = replace(
+        make_row("c", {"a": 0.0}), predicted=None, failure="unreadable", failure_kind="cut", error="at \x00 \ud800"
+    )
     result = make_result(rows=([hostile, unscored, failed], [hostile, unscored, failed]))
     run = tracker.start_run("synthesis", "evaluate")
     log_evaluation(run, result.tuned)
@@ -123,7 +128,7 @@ def test_the_table_of_examples(
     assert json.loads(rows[0]["expected"])["target_compound"] == "BaTiO3"
     assert rows[1]["failure"] == "judge: no number"
     assert rows[2]["predicted"] is None
-    assert rows[2]["failure"] == "program: cut � �"
+    assert rows[2]["failure"] == "unreadable (cut): at � �"
     assert tracker.failures == 0
 
 

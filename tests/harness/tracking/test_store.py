@@ -1,7 +1,9 @@
 """Where runs go, and what a wrong address says before anything is spent."""
 
+import contextlib
 import os
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
@@ -121,9 +123,7 @@ def test_the_folder_cannot_be_made(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "mlruns").mkdir()
     (tmp_path / "mlruns" / "mlflow.db").write_text("not a database, but long enough to be looked at" * 10)
-    with pytest.raises(
-        HarnessError, match=r"the MLflow store at mlruns/mlflow.db could not be opened: .*not a database"
-    ):
+    with pytest.raises(UsageError, match=r"^mlruns/mlflow.db is no MLflow database \(file is not a database\)"):
         Tracker.open(tmp_path, environment={})
 
 
@@ -225,3 +225,79 @@ def test_two_processes_make_one_store_and_write_to_it_at_once(tmp_path: Path) ->
         assert found.metrics["x"] == 39
         assert len(found.params) == 40
     assert sorted(file.name for file in (tmp_path / "mlruns").iterdir()) == ["mlflow.db"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "sentence"),
+    [
+        ("http://[::1", "'http://[::1' is no address (Invalid IPv6 URL); write http://HOST:5000 or sqlite:///FOLDER/mlflow.db"),
+        ("http://me:pa[ss@host/", "'http://***@host/' is no address"),
+        ("http://", "it names no host"),
+        ("https://h:99999/", "Port out of range"),
+        ("http://h/a b\tc", "it holds a character no address has"),
+        ("sqlite:///a\udcff.db", "it holds a character no address has"),
+        ("postgres://u:p@h/db", "addresses that begin with postgres:; did you mean 'postgresql'?"),
+        ("foo://x", "addresses that begin with foo:; known: databricks, http, https, mssql, mysql, postgresql, sqlite"),
+        ("uc:x", "addresses that begin with uc:"),
+    ],
+)  # fmt: skip
+def test_an_address_that_is_none_is_one_sentence(tmp_path: Path, uri: str, sentence: str) -> None:
+    with pytest.raises(UsageError) as error:
+        tracking_location(tmp_path, {"MLFLOW_TRACKING_URI": uri})
+    assert str(error.value).startswith("MLFLOW_TRACKING_URI: ")
+    assert sentence in str(error.value)
+    assert "pa[ss" not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "other.db"
+    location = tracking_location(tmp_path, {"MLFLOW_TRACKING_URI": "sqlite:///other.db"})
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        database.execute("CREATE TABLE books (title TEXT)")
+    before = file.read_bytes()
+    with pytest.raises(UsageError, match=r"^other.db is the database of something else \(it holds the table 'books'\)"):
+        prepare(location)
+    assert file.read_bytes() == before
+    file.write_bytes(b"no database at all" * 100)
+    with pytest.raises(UsageError, match=r"^other.db is no MLflow database \(file is not a database\)"):
+        prepare(location)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(UsageError, match=r"^the tracking database other.db is a folder"):
+        prepare(location)
+    file.rmdir()
+    os.mkfifo(file)
+    with pytest.raises(UsageError, match=r"^the tracking database other.db is a pipe or a device"):
+        prepare(location)
+
+
+def test_a_database_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    (tmp_path / "a.db").write_bytes(b"x")
+    location = tracking_location(tmp_path, {"MLFLOW_TRACKING_URI": "sqlite:///a.db"})
+    monkeypatch.setattr(sqlite3, "connect", refused)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(UsageError, match=r"^the tracking database a.db may not be read"):
+        prepare(location)
+
+
+def test_a_place_where_no_database_can_be_made_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(sqlite3, "connect", refused)
+    with pytest.raises(
+        HarnessError, match=r"^the tracking database mlruns/mlflow.db cannot be created: unable to open"
+    ):
+        prepare(default_location(tmp_path))
+
+
+def test_a_password_of_one_letter_is_hidden_and_nothing_else(tmp_path: Path) -> None:
+    location = tracking_location(tmp_path, {"MLFLOW_TRACKING_URI": "postgresql://u:p@h/db"})
+    told = reason(ValueError("unsupported: http and postgresql://u:p@h/other"), location)
+    assert told == "unsupported: http and postgresql://u:***@h/other"
+    location = tracking_location(tmp_path, {"MLFLOW_TRACKING_URI": "postgresql://u:hunter2hunter2@h/db"})
+    assert reason(ValueError("password hunter2hunter2 is wrong"), location) == "password *** is wrong"
