@@ -24,9 +24,9 @@ from dspy import lm15
 
 from harness.evaluation import Measure, Runtime, evaluate
 from harness.models.config import ModelConfig
-from harness.models.dspy_provider import DspyProvider
 from harness.models.ledger import Ledger
 from harness.models.prompt import prompt_adapter
+from harness.models.remote.dspy_provider import DspyProvider
 from harness.models.roles import Endpoints, build_role_lm
 from harness.models.scripted import ScriptedProvider
 from harness.models.store import AnswerStore

@@ -16,7 +16,7 @@ from dspy.utils.exceptions import AdapterParseError
 from harness.errors import ENDPOINT_KINDS
 from harness.foreign import first_line
 from harness.models.faults import program_failure
-from harness.models.reask import fault_of
+from harness.models.prompt.reask import fault_of
 from harness.results import FailureSide
 
 INVALID = "invalid"

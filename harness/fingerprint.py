@@ -35,7 +35,7 @@ _DECIDING = (
     "harness/evaluation.py",
     "harness/failures.py",
     "harness/scoring.py",
-    "harness/models/prompt.py",
+    "harness/models/prompt",
 )
 """Sources of this package by which the same answers of the same models could get another verdict."""
 _OWN_NAMES = ("harness", "metrics", "programs")

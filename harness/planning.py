@@ -12,9 +12,9 @@ from harness.assembly import Experiment
 from harness.costs import dollars
 from harness.errors import UsageError
 from harness.models.config import ModelConfig
-from harness.models.known_models import list_price
 from harness.models.ledger import Price
 from harness.models.prompt import prompt_text
+from harness.models.remote.known_models import list_price
 from harness.models.roles import Endpoints
 
 _CHARACTERS_PER_TOKEN = 4

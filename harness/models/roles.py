@@ -14,13 +14,13 @@ from dspy.utils.exceptions import LMConfigurationError, LMError
 from harness.errors import ProgramFailure, UsageError
 from harness.models.calls import rollout
 from harness.models.config import ModelConfig
-from harness.models.dspy_provider import DspyProvider
 from harness.models.engine import AsyncRoleEngine, RoleEngine
-from harness.models.known_models import list_price
 from harness.models.ledger import Ledger, Price
 from harness.models.limits import EndpointLimits
 from harness.models.llama_cpp import LlamaCppProvider, LlamaRuntime
 from harness.models.provider import Endpoint, Provider
+from harness.models.remote.dspy_provider import DspyProvider
+from harness.models.remote.known_models import list_price
 from harness.models.schema_bounds import SchemaBounds
 from harness.models.store import AnswerStore
 from harness.models.weights import Weights, locate

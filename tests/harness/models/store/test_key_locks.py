@@ -6,7 +6,7 @@ import pytest
 from filelock import lock_descriptor
 
 from harness.errors import UsageError
-from harness.models.key_locks import LONGEST, SHORTEST, KeyLocks
+from harness.models.store.key_locks import LONGEST, SHORTEST, KeyLocks
 
 
 class GaveUp(BaseException):

@@ -2,7 +2,7 @@ import pytest
 from dspy import lm15
 from dspy.lm15 import Request
 
-from harness.models.terms import Terms
+from harness.models.remote.terms import Terms
 
 SCHEMA = {"type": "json_schema", "name": "answer", "schema": {"type": "object"}, "strict": True}
 JSON = {"type": "json_object"}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.models.outline import outline
+from harness.models.prompt.outline import outline
 
 
 def lines(properties, **more):

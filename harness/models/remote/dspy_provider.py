@@ -18,12 +18,12 @@ from dspy.clients.engines import LiteLLMEngine, LM15Engine
 from dspy.lm15 import Request, Response, RouterConfig
 
 from harness.errors import UsageError
-from harness.models import replies
 from harness.models.config import ModelConfig, endpoint_digest
-from harness.models.known_models import decodes_under_schema
-from harness.models.routes import COMPATIBLE, Route, find_route, is_loopback
-from harness.models.terms import Terms
-from harness.models.wire import CONNECT_SECONDS, Wire
+from harness.models.remote import replies
+from harness.models.remote.known_models import decodes_under_schema
+from harness.models.remote.routes import COMPATIBLE, Route, find_route, is_loopback
+from harness.models.remote.terms import Terms
+from harness.models.remote.wire import CONNECT_SECONDS, Wire
 
 CONCURRENCY = 8
 _SEEDED_DIALECTS = ("openai-chat", "gemini")

@@ -14,7 +14,7 @@ from harness.errors import ProgramFailure, RunStopped, StopReason
 from harness.models.faults import program_failure
 from harness.models.ledger import Ledger
 from harness.models.prompt import prompt_adapter
-from harness.models.reask import QUOTED, fault_of, follow_up
+from harness.models.prompt.reask import QUOTED, fault_of, follow_up
 from harness.models.scripted import ScriptedProvider, reply
 
 ADAPTERS = ["json", "chat", "compact"]

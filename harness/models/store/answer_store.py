@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.files import refusal
-from harness.models.flight import SingleFlight
-from harness.models.key_locks import KeyLocks
-from harness.models.per_process import PerProcess
-from harness.models.sqlite_file import SqliteFile
-from harness.models.store_schema import prepare
-from harness.models.store_size import PRAGMAS, SizeLimit
+from harness.models.store.flight import SingleFlight
+from harness.models.store.key_locks import KeyLocks
+from harness.models.store.per_process import PerProcess
+from harness.models.store.schema import prepare
+from harness.models.store.size import PRAGMAS, SizeLimit
+from harness.models.store.sqlite_file import SqliteFile
 
 T = TypeVar("T")
 

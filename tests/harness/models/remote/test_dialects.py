@@ -10,8 +10,8 @@ from dspy.lm15 import Request
 
 from harness.models.config import ModelConfig
 from harness.models.dialects import ANTHROPIC, CHAT_DIALECTS, DIALECTS, GEMINI, OPENROUTER, Answer
-from harness.models.dspy_provider import DspyProvider
 from harness.models.loopback import LoopbackServer, Reply
+from harness.models.remote.dspy_provider import DspyProvider
 
 KEY = "sk-loopback-1234567890"
 TEXT = "LiCoO₂ 静脉 α"

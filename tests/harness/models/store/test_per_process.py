@@ -1,7 +1,7 @@
 import os
 import threading
 
-from harness.models.per_process import PerProcess
+from harness.models.store.per_process import PerProcess
 
 
 def test_all_threads_of_a_process_share_one_value():

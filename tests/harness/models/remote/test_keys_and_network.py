@@ -9,10 +9,10 @@ import threading
 import pytest
 
 from harness.errors import RunStopped, UsageError
-from harness.models import dspy_provider
 from harness.models.config import ModelConfig
-from harness.models.dspy_provider import DspyProvider
 from harness.models.loopback import LoopbackServer, answer, fault
+from harness.models.remote import dspy_provider
+from harness.models.remote.dspy_provider import DspyProvider
 from harness.models.roles import Endpoints, build_role_lm
 
 KEY = "sk-loopback-1234567890"

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.models.store_size import used_bytes
+from harness.models.store.size import used_bytes
 
 VERSION = 1
 

@@ -6,8 +6,8 @@ import sqlite3
 import threading
 from pathlib import Path
 
-from harness.models.per_process import PerProcess
-from harness.models.sqlite_file import SqliteFile
+from harness.models.store.per_process import PerProcess
+from harness.models.store.sqlite_file import SqliteFile
 
 _FULL, _ROOMY = 0.85, 0.82
 """Shares of the limit: above the one answers are removed, down to the other. What is left above is for the log beside

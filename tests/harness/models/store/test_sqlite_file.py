@@ -4,7 +4,7 @@ import sqlite3
 import pytest
 
 from harness.errors import UsageError
-from harness.models.sqlite_file import SqliteFile
+from harness.models.store.sqlite_file import SqliteFile
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from dspy.signatures.signature import Signature
 from dspy.utils.exceptions import AdapterParseError
 
 from harness.errors import nearest
-from harness.models.outline import outline
-from harness.models.reask import ReAsking, joined, validation_fault
+from harness.models.prompt.outline import outline
+from harness.models.prompt.reask import ReAsking, joined, validation_fault
 from programs.contract import is_json_record, predictors_of
 from programs.json_record import arranged, fitted, plain_data
 from programs.json_schema import RecordError, Schema, asked_for, closed, has_open_object, resolved

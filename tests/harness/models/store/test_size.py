@@ -115,7 +115,7 @@ def test_no_limit_at_all_keeps_nothing_of_earlier_runs(path):
 def test_the_size_is_not_looked_at_for_each_answer(path, monkeypatch):
     looks = []
     store = AnswerStore(path, limit_bytes=LIMIT)
-    monkeypatch.setattr("harness.models.store_size.used_bytes", lambda db: looks.append(db) or 0)
+    monkeypatch.setattr("harness.models.store.size.used_bytes", lambda db: looks.append(db) or 0)
     for number in range(512):
         store.put(f"{number}", "e", {"text": "short"})
     store.close()
@@ -141,7 +141,7 @@ def test_an_older_file_comes_under_the_limit_too(path):
 
 
 def test_the_log_is_emptied_as_soon_as_no_reader_needs_it(path, monkeypatch):
-    monkeypatch.setattr("harness.models.store_size._PATIENCE", 1)
+    monkeypatch.setattr("harness.models.store.size._PATIENCE", 1)
     log = path.with_name("answers.db-wal")
     store = AnswerStore(path, limit_bytes=LIMIT)
     reader = sqlite3.connect(path, isolation_level=None)

@@ -3,7 +3,7 @@ import socket
 import pytest
 
 from harness.models.config import ModelConfig
-from harness.models.known_models import decodes_under_schema, list_price
+from harness.models.remote.known_models import decodes_under_schema, list_price
 
 
 @pytest.mark.parametrize("model", ["openai/gpt-4.1-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"])

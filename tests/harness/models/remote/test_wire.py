@@ -8,7 +8,7 @@ import pytest
 from dspy._vendor.lm15.transports import ConnectTimeout, ReadTimeout, TransportRequest
 
 from harness.models.loopback import LoopbackServer, Reply
-from harness.models.wire import CONNECT_SECONDS, Wire, readable
+from harness.models.remote.wire import CONNECT_SECONDS, Wire, readable
 
 
 def _post(wire, server):

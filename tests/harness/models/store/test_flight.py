@@ -3,7 +3,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from harness.models.flight import SingleFlight
+from harness.models.store.flight import SingleFlight
 
 
 def _in_threads(count: int, work):

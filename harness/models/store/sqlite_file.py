@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.models.per_process import PerProcess
+from harness.models.store.per_process import PerProcess
 
 
 class _Connections:

@@ -10,9 +10,9 @@ from dspy.lm15 import Request
 
 from harness.errors import ProgramFailure, RunStopped, StopReason
 from harness.models.config import ModelConfig
-from harness.models.dspy_provider import DspyProvider
 from harness.models.ledger import Ledger
 from harness.models.loopback import LoopbackServer, Reply, answer, fault
+from harness.models.remote.dspy_provider import DspyProvider
 from harness.models.roles import Endpoints, build_role_lm
 
 KEY = "sk-loopback-1234567890"

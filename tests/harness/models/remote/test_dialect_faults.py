@@ -8,8 +8,8 @@ from dspy.lm15 import Request
 
 from harness.models.config import ModelConfig
 from harness.models.dialects import ANTHROPIC, DIALECTS, GEMINI, LLAMA_SERVER, OLLAMA, OPENAI, OPENROUTER, VLLM, Fault
-from harness.models.dspy_provider import DspyProvider
 from harness.models.loopback import LoopbackServer, Reply
+from harness.models.remote.dspy_provider import DspyProvider
 
 MODELS = {"Anthropic": "anthropic/claude-x", "Gemini": "gemini/gemini-x", "OpenRouter": "openrouter/meta/x"}
 QUESTION = Request(model="m", messages=(lm15.Message.user("q"),))

@@ -5,8 +5,7 @@ import sqlite3
 import pytest
 
 from harness.errors import UsageError
-from harness.models import store_schema
-from harness.models.store import AnswerStore, StoredAnswer
+from harness.models.store import AnswerStore, StoredAnswer, schema
 
 FIRST_SCHEMA = """
 CREATE TABLE answers (
@@ -62,7 +61,7 @@ def test_an_older_file_keeps_everything(old_file):
 
 
 def test_a_large_older_file_is_not_rebuilt(old_file, monkeypatch):
-    monkeypatch.setattr(store_schema, "REBUILT_BYTES", 100)
+    monkeypatch.setattr(schema, "REBUILT_BYTES", 100)
     store = AnswerStore(old_file)
 
     assert store.get("7") == StoredAnswer({"n": 7}, None)
@@ -93,9 +92,9 @@ def test_a_file_of_a_newer_version_is_left_alone(old_file):
 def test_openings_are_counted_whatever_the_clock_says(tmp_path, monkeypatch):
     numbers = []
     for now in (3e9, 1e9, 2e9):
-        monkeypatch.setattr(store_schema.time, "time", lambda now=now: now)
+        monkeypatch.setattr(schema.time, "time", lambda now=now: now)
         db = sqlite3.connect(tmp_path / "answers.db", isolation_level=None)
-        numbers.append(store_schema.prepare(db, tmp_path / "answers.db"))
+        numbers.append(schema.prepare(db, tmp_path / "answers.db"))
         db.close()
 
     assert numbers == [1, 2, 3]

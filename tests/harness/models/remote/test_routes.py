@@ -2,7 +2,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.models.config import ModelConfig
-from harness.models.routes import find_route, is_loopback
+from harness.models.remote.routes import find_route, is_loopback
 
 ENVIRON = {
     "OPENAI_API_KEY": "key-of-openai",

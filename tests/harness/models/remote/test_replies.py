@@ -4,7 +4,7 @@ import pytest
 from dspy import lm15
 from dspy.lm15 import Response
 
-from harness.models.replies import limit_is_too_large, read, refusal, rightly_named
+from harness.models.remote.replies import limit_is_too_large, read, refusal, rightly_named
 
 
 def _response(usage=None, finish="stop", said=None):
