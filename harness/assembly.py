@@ -61,6 +61,7 @@ class Experiment:
         bounds: limits on lists and strings of the schema that local models decode under; None for remote ones.
         data_digest: digest of all records.
         notes: what a reader of the results must know.
+        idle: declared roles that nothing here calls.
     """
 
     spec: ExperimentSpec
@@ -78,6 +79,7 @@ class Experiment:
     bounds: SchemaBounds | None
     data_digest: str
     notes: Sequence[str] = field(default_factory=tuple)
+    idle: Sequence[str] = ()
 
     @property
     def name(self) -> str:
@@ -149,7 +151,8 @@ def assemble(spec: ExperimentSpec) -> Experiment:
     problem = entry.problem(arguments, *sizes)
     if problem:
         raise UsageError(f"{spec.where('optimizer')}: {entry.name}: {problem}")
-    notes.extend(_UNUSED.format(role) for role in _idle(models, entry.calls(arguments, *sizes, 1)))
+    experiment = replace(experiment, idle=_idle(models, entry.calls(arguments, *sizes, 1)))
+    notes.extend(_UNUSED.format(role) for role in experiment.idle)
     if entry.needs_labelled_demos and not experiment.labelled:
         raise UsageError(
             f"{spec.where('optimizer')}: {entry.name} shows labelled examples, but no training record fits the "

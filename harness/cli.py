@@ -181,13 +181,13 @@ def export(
 ) -> None:
     """Write the tuned program of a run as a bundle: JSON and text, no pickle, no key."""
     with stdout_kept_for_the_answer():
-        from harness.exporting import export_run
+        from harness.exporting import export_run, origin
 
         written = export_run(reference, Path(folder), candidate)
     if as_json:
         answer_json({"bundle": str(written), "candidate": candidate})
         return
-    answer(f"wrote {written}\nUse it: harness predict {written} INPUT OUTPUT")
+    answer(f"wrote {written}: {origin(written)}\nUse it: harness predict {written} INPUT OUTPUT")
 
 
 @app.command()

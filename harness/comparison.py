@@ -3,7 +3,8 @@
 Two paired differences decide. `delta` is over the examples scored on both sides: what the answers are worth where both
 programs gave one. `floor` counts an answer that could not be read as 0, because a user of the program would have got
 nothing: it keeps a program from looking better by leaving the hard examples out. Trouble of the endpoint or of the
-judge says nothing about either program, so such examples are left out of both.
+judge says nothing about either program, so such examples are left out of both; only an improvement must also hold with
+the endpoint's missing answers counted as 0.
 """
 
 from __future__ import annotations
@@ -53,50 +54,66 @@ def compare(baseline: Evaluation, tuned: Evaluation, *, seed: int = 0) -> Compar
     delta = paired_difference(
         [row.score.value for row in baseline.rows], [row.score.value for row in tuned.rows], groups, seed=seed
     )
-    floor = delta
-    if any(row.failure in _OWN_FAILURES for row in (*baseline.rows, *tuned.rows)):
-        floor = paired_difference(
-            [_at_least(row) for row in baseline.rows], [_at_least(row) for row in tuned.rows], groups, seed=seed
+
+    def with_zeros_for(failures: tuple[str, ...]) -> PairedDifference | None:
+        if not any(row.failure in failures for row in (*baseline.rows, *tuned.rows)):
+            return delta
+        return paired_difference(
+            [_at_least(row, failures) for row in baseline.rows],
+            [_at_least(row, failures) for row in tuned.rows],
+            groups,
+            seed=seed,
         )
-    found = verdict(delta, floor, loses_answers=_loses_answers(baseline, tuned))
+
+    floor, without_any = with_zeros_for(_OWN_FAILURES), with_zeros_for((*_OWN_FAILURES, "endpoint"))
+    found = verdict(delta, floor, without_any, loses_answers=_loses_answers(baseline, tuned))
     return Comparison(delta, floor, found, _notes(delta, floor))
 
 
-def verdict(delta: PairedDifference | None, floor: PairedDifference | None, *, loses_answers: bool = False) -> Verdict:
-    """The verdict that the two intervals allow.
+def verdict(
+    delta: PairedDifference | None,
+    floor: PairedDifference | None,
+    without_any: PairedDifference | None,
+    *,
+    loses_answers: bool = False,
+) -> Verdict:
+    """The verdict that the intervals allow.
 
     Args:
         delta: over the examples scored on both sides.
         floor: with unreadable answers counted as 0.
+        without_any: with every answer that never came counted as 0 as well. Trouble of the endpoint says nothing about
+            a program, so it makes none worse; but a gain must not rest on answers missing on one side.
         loses_answers: the tuned program no longer gives `LOST_AT_MOST` of the answers that could be read before.
 
     >>> gain, unclear = PairedDifference(0.2, (0.1, 0.3), 0.1, 30, 30), PairedDifference(0.2, (-0.1, 0.5), 0.4, 30, 30)
-    >>> verdict(gain, gain), verdict(unclear, unclear), verdict(gain, unclear)
+    >>> verdict(gain, gain, gain), verdict(unclear, unclear, unclear), verdict(gain, unclear, unclear)
     ('improved', 'no detectable change', 'no detectable change')
     >>> few = PairedDifference(0.2, (0.1, 0.3), 0.1, 12, 4)
-    >>> verdict(few, few)
+    >>> verdict(few, few, few)
     'no detectable change'
     """
     if lies_below_zero(delta) or lies_below_zero(floor):
         return "worse"
     if delta is None or delta.interval is None:
         return "not comparable"
-    if lies_above_zero(delta) and lies_above_zero(floor) and not loses_answers:
+    if all(map(lies_above_zero, (delta, floor, without_any))) and not loses_answers:
         return "improved"
     return "no detectable change"
 
 
-def _at_least(row: Row) -> float | None:
-    """The score, 0 where it is the program's own failure that there is none."""
-    return 0.0 if row.failure in _OWN_FAILURES else row.score.value
+def _at_least(row: Row, failures: tuple[str, ...]) -> float | None:
+    """The score, 0 where one of these failures is why there is none."""
+    return 0.0 if row.failure in failures else row.score.value
 
 
 def _loses_answers(baseline: Evaluation, tuned: Evaluation) -> bool:
     """Whether so many answers that could be read before no longer can."""
+    lost = (*_OWN_FAILURES, "endpoint")
     read = [
-        after.failure in _OWN_FAILURES
+        after.failure in lost
         for before, after in zip(baseline.rows, tuned.rows, strict=True)
-        if before.failure is None and (after.failure is None or after.failure in _OWN_FAILURES)
+        if before.failure is None and (after.failure is None or after.failure in lost)
     ]
     return any(read) and sum(read) >= LOST_AT_MOST * len(read)
 

@@ -38,11 +38,17 @@ FAILURE_KINDS = (
     "bad_request",
     "unreadable_reply",
     "error",
+    "server_error",
+    "connection",
+    "timeout",
 )
 """Why an answer cannot be used: ended at its length limit; refused; without content; too long an input; does not parse
-or validate; the request was refused; a reply that is no completion; ended by the server."""
+or validate; the request was refused; a reply that is no completion; ended by the server; and, at a server that answers
+other requests, an error of its own, a connection that is closed, no answer in time."""
 
-ENDPOINT_KINDS = frozenset({"bad_request", "unreadable_reply", "empty", "error"})
+ENDPOINT_KINDS = frozenset(
+    {"bad_request", "unreadable_reply", "empty", "error", "server_error", "connection", "timeout"}
+)
 """Kinds that are trouble of the place. With all others program and model cannot answer this example."""
 
 

@@ -20,7 +20,8 @@ import dspy
 
 from harness.errors import HarnessError, RunStopped, StopReason
 from harness.failures import INVALID, Failure, failure_of, first_line
-from harness.models.calls import calls_of_this_context
+from harness.models.calls import Calls, calls_of_this_context
+from harness.models.ledger import Ledger
 from harness.progress import Progress
 from harness.results import Evaluation, Row
 from harness.scoring import Scoring
@@ -46,12 +47,14 @@ class Runtime:
         adapter: decides the prompt's bytes.
         threads: examples in flight at once; a local model takes one.
         stop: makes the ledger refuse every later call.
+        ledger: asked after every example whether a call was refused, which a program's own code may have swallowed.
     """
 
     lm: dspy.LM
     adapter: dspy.Adapter
     threads: int
     stop: Callable[[RunStopped], object]
+    ledger: Ledger | None = None
 
     def context(self) -> AbstractContextManager[None]:
         """The DSPy settings every program call of a run is made under; DSPy's own history stays off."""
@@ -122,15 +125,17 @@ def evaluate(
     else:
         done = [row for row in rows if row is not None]
     _refuse_silent_metric(done, 0, measure, runtime)
-    groups = [row.group for row in done]
+    # What was never asked says nothing about the program, so the numbers are those of what was measured.
+    measured = [row for row in done if row.failure != "budget"]
+    groups = [row.group for row in measured]
     return Evaluation(
         name,
         split,
         done,
-        aggregate([row.score.value for row in done], groups, seed=seed),
-        aggregate_fields(done, seed=seed),
+        aggregate([row.score.value for row in measured], groups, seed=seed),
+        aggregate_fields(measured, seed=seed),
         {
-            audit: aggregate([_value(row.audit.get(audit)) for row in done], groups, seed=seed)
+            audit: aggregate([_value(row.audit.get(audit)) for row in measured], groups, seed=seed)
             for audit in measure.audits
         },
     )
@@ -227,7 +232,9 @@ def _measure_one(
 ) -> tuple[Row, BaseException | None]:
     started = time.perf_counter()
     with calls_of_this_context() as calls:
+        refused_before = runtime.ledger.refusals if runtime.ledger else 0
         prediction, failure, bug = _predict(program, example, runtime)
+        _refuse_swallowed_stop(calls, runtime, refused_before)
         predicted = None
         if failure is None:
             predicted, failure, bug = _read(prediction, measure.contract)
@@ -243,6 +250,22 @@ def _measure_one(
     row = _row(example, scores, failure)
     seconds = time.perf_counter() - started
     return replace(row, predicted=predicted, cached=calls.fresh == 0, seconds=seconds), bug
+
+
+def _refuse_swallowed_stop(calls: Calls, runtime: Runtime, refused_before: int) -> None:
+    """Raise the stop that the program met and kept to itself, by a bare `except` or in a thread of its own.
+
+    Raises:
+        RunStopped: what the program returned is no answer of its model.
+    """
+    if calls.stopped is not None:
+        raise calls.stopped
+    if runtime.ledger is None:
+        return
+    runtime.ledger.check()
+    # In a plain thread the calls belong to no context: then any refusal meanwhile may have been this example's.
+    if not calls and runtime.ledger.refusals > refused_before:
+        raise RunStopped(StopReason.BUDGET, "the budget is spent")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,3 +156,14 @@ def first_misfit(records: Sequence[Record], contract: OutputContract) -> str:
         except RecordError as error:
             return f"{record.where}: {_short(str(error))}"
     return "there are none"
+
+
+def inputs_digest(example: dspy.Example) -> str:
+    """A short digest of what a program is given of an example; equal texts, equal digests.
+
+    >>> one = dspy.Example(id="a", text="t").with_inputs("text")
+    >>> inputs_digest(one) == inputs_digest(dspy.Example(id="b", text="t").with_inputs("text"))
+    True
+    """
+    inputs = json.dumps(dict(example.inputs()), sort_keys=True, default=str)
+    return hashlib.sha256(inputs.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -23,6 +23,7 @@ from harness.assembly import Experiment
 from harness.comparison import compare, compare_audits
 from harness.errors import RunStopped, StopReason, UsageError
 from harness.evaluation import evaluate
+from harness.examples import inputs_digest
 from harness.fingerprint import fingerprint, versions
 from harness.models.prompt import prompt_text
 from harness.models.roles import Endpoints, preflight
@@ -40,6 +41,8 @@ from harness.tracking.sentences import failure_notes
 from harness.tracking.tracker import Tracker
 
 BUNDLE, BUNDLE_BASELINE = "bundle", "bundle-baseline"
+SEEN = "seen_while_tuning"
+"""Key in a bundle's report: digests of the inputs that must not be taken for held-out ones later."""
 _PROBES = 3
 """Test examples on which an exported program must send the very same prompts."""
 
@@ -87,13 +90,14 @@ def run(
 
 
 def _run_in(folder: RunFolder, experiment: Experiment, session: Session, progress: Progress) -> ExperimentResult:
+    going_on = folder.state().get("status") not in (None, "finished")
     tracked = _tracked_run(Tracker.open(Path()), experiment, folder)
     folder.write_state("running", tracked.run_id)
     folder.write_json("splits.json", experiment.splits.to_document())
     for split, size in experiment.splits.sizes.items():
         tracked.dataset(f"{experiment.name} {split} ({size})", experiment.data_digest[:32], split)
     try:
-        result = _measure_and_tune(experiment, session, folder, tracked.run_id, progress)
+        result = _measure_and_tune(experiment, session, folder, tracked.run_id, progress, going_on=going_on)
         _keep(folder, result, tracked)
     except KeyboardInterrupt as interrupt:
         stopped = session.ledger.stop(RunStopped(StopReason.INTERRUPT, str(interrupt) or "interrupted"))
@@ -115,12 +119,14 @@ def _tracked_run(tracker: Tracker, experiment: Experiment, folder: RunFolder) ->
 
 
 def _measure_and_tune(
-    experiment: Experiment, session: Session, folder: RunFolder, run_id: str, progress: Progress
+    experiment: Experiment, session: Session, folder: RunFolder, run_id: str, progress: Progress, *, going_on: bool
 ) -> ExperimentResult:
     started = time.monotonic()
-    told = preflight(session.lms)
+    told = preflight({role: lm for role, lm in session.lms.items() if role not in experiment.idle})
+    before = _calls(session)
     baseline = _baseline(experiment, session, progress)
-    session.ledger.hold_back(calls_of_a_test_pass(experiment))
+    # Answers that had to be asked for twice, and programs that call their model more often than they have predictors.
+    session.ledger.hold_back(max(calls_of_a_test_pass(experiment), _calls(session) - before))
     compiled = _compile(experiment, session, folder, progress)
     session.ledger.release()
     tuned = measure_on_test(compiled.program, "tuned", experiment, session, progress, keep_partial=True)
@@ -131,7 +137,9 @@ def _measure_and_tune(
     notes = [*_partial_notes(tuned), *found.notes, *told, *experiment.notes, *compiled.notes]
     notes += _comparison_notes(baseline, tuned, prompts)
     changed = folder.changed_since_last()
-    if changed:
+    if going_on:
+        notes.append("this went on with a run that had not come to its end")
+    if changed and not going_on:
         notes.append(f"changed since the last run of this experiment: {', '.join(changed)}")
     result = ExperimentResult(
         run_id=run_id,
@@ -160,6 +168,12 @@ def _measure_and_tune(
     folder.write_result(result)
     _export_bundles(experiment, session, compiled.program, folder, result)
     return result
+
+
+def _calls(session: Session) -> int:
+    """Questions of the task role so far, sent or answered from the store."""
+    task = session.ledger.usage().get("task")
+    return task.calls + task.cached if task is not None else 0
 
 
 def _baseline(experiment: Experiment, session: Session, progress: Progress) -> Evaluation:
@@ -255,6 +269,7 @@ def _export_bundles(
     own = [config for config in experiment.models.values() if config.api_base]
     endpoints = [config.api_base for config in own if config.api_base]
     notes = [note for note in result.notes if not any(config.host in note for config in own)]
+    seen = [inputs_digest(each) for split in ("train", "validation") for each in experiment.examples[split]]
     secrets = [secret for lm in session.lms.values() for secret in lm.engine.provider.secrets]
     for name, program in ((BUNDLE_BASELINE, experiment.program), (BUNDLE, tuned)):
         bundle.export(
@@ -263,7 +278,12 @@ def _export_bundles(
             contract=experiment.contract,
             adapter_name=experiment.adapter,
             model_settings=model_settings(experiment),
-            report={**result.to_document(), "notes": notes, "candidate": "tuned" if name == BUNDLE else "baseline"},
+            report={
+                **result.to_document(),
+                "notes": notes,
+                "candidate": "tuned" if name == BUNDLE else "baseline",
+                SEEN: seen if name == BUNDLE else [],
+            },
             program_reference=experiment.program_reference,
             probes=[dict(example.inputs()) for example in experiment.examples["test"][:_PROBES]],
             forbidden=[*endpoints, *secrets],
@@ -299,7 +319,7 @@ def _prompts(experiment: Experiment, tuned: dspy.Module) -> dict[str, tuple[str,
 
 def params(experiment: Experiment) -> dict[str, str]:
     """Short, searchable parameters of the MLflow run."""
-    arguments = experiment.arguments.model_dump(mode="json")
+    arguments = experiment.arguments.model_dump(mode="json", exclude_none=True)
     return {
         "program": experiment.program_reference["class"],
         "optimizer": experiment.optimizer.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Literal
 
@@ -38,3 +39,12 @@ def export_run(reference: str, folder: Path, candidate: Literal["tuned", "baseli
     files, _ = read_folder(bundle)
     write_folder(folder, files)
     return folder
+
+
+def origin(bundle: Path) -> str:
+    """Which program of which run a bundle holds, and what the run said of it."""
+    report = json.loads((bundle / "report.json").read_text(encoding="utf-8"))
+    return (
+        f"the {report['candidate']} program of run {report['run_id']}, experiment {report['experiment']} "
+        f"({report['verdict']})"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 from harness.assembly import PROGRAMS, Experiment
 from harness.bundle import LoadedProgram, load
 from harness.errors import UsageError
-from harness.experiment import ending, mark_test_read, measure_on_test, params
+from harness.examples import inputs_digest
+from harness.experiment import SEEN, ending, mark_test_read, measure_on_test, params
 from harness.fingerprint import fingerprint
 from harness.models.prompt import prompt_text
 from harness.models.roles import Endpoints, preflight
@@ -55,7 +57,7 @@ def evaluate_program(
             experiment.name, f"evaluate {name}", params(experiment), {"kind": "evaluation"}
         )
         try:
-            notes = [*preflight(session.lms), *notes]
+            notes = [*_seen_notes(experiment, bundle), *preflight({"task": session.lms["task"]}), *notes]
             evaluation = measure_on_test(program, name, experiment, session, progress or SilentProgress())
         except BaseException as error:
             tracked.finish(ending(error))
@@ -84,6 +86,21 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, Any]:
         "fields": {path: aggregate_document(total) for path, total in evaluation.fields.items()},
         "audit": {name: aggregate_document(total) for name, total in evaluation.audit.items()},
     }
+
+
+def _seen_notes(experiment: Experiment, bundle: Path | None) -> list[str]:
+    """Says when a bundle is measured on texts it was tuned on, of which a high score is no merit."""
+    if bundle is None:
+        return []
+    seen = set(json.loads((bundle / "report.json").read_text(encoding="utf-8")).get(SEEN, ()))
+    test = experiment.examples["test"]
+    known = sum(inputs_digest(example) in seen for example in test)
+    if not known:
+        return []
+    return [
+        f"{known} of these {len(test)} test examples were training or validation examples when the bundle was tuned: "
+        "the score is no measurement on new texts; use the split the bundle was tuned with"
+    ]
 
 
 def _load(folder: Path, experiment: Experiment) -> LoadedProgram:

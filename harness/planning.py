@@ -98,7 +98,7 @@ def plan(experiment: Experiment) -> Plan:
         splits=experiment.splits.sizes,
         roles={"teacher": f"{roles['task']} (the task's own)", **roles} if _uses_teacher(experiment) else roles,
         optimizer=experiment.optimizer.name,
-        arguments=experiment.arguments.model_dump(mode="json"),
+        arguments=experiment.arguments.model_dump(mode="json", exclude_none=True),
         metric=f"{experiment.metric.name} ({experiment.metric.version})",
         audit=list(experiment.audits),
         calls=calls,

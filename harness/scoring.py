@@ -81,9 +81,11 @@ class Scoring:
 
     def _apply(self, example: Any, prediction: Any) -> Score:
         try:
-            # A copy: a metric that changes its example would change the test of the next program.
-            score = self.metric(copy.deepcopy(example), prediction)
-        except (Exception, SystemExit) as error:  # whatever a metric raises is its bug, never a score
+            # Copies: a metric that changes what it is given would change the test of the next program or metric.
+            score = self.metric(copy.deepcopy(example), copy.deepcopy(prediction))
+        except (KeyboardInterrupt, RunStopped):
+            raise
+        except BaseException as error:  # whatever a metric raises is its bug, never a score
             raise self._stopped(example, told(error), traceback.format_exc()) from error
         if not isinstance(score, Score):
             raise self._stopped(example, f"it returned {type(score).__name__}, not a metrics.Score", "")

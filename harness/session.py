@@ -81,7 +81,7 @@ def open_session(
             }
             progress.watch(ledger.usage)
             threads = lms["task"].engine.provider.concurrency
-            runtime = Runtime(lms["task"], experiment.dspy_adapter(), threads, ledger.stop)
+            runtime = Runtime(lms["task"], experiment.dspy_adapter(), threads, ledger.stop, ledger)
             yield Session(store, ledger, lms, runtime, _measure(experiment, ledger))
         finally:
             store.close()

@@ -56,7 +56,7 @@ def plan_summary(document: Document) -> list[RenderableType]:
 
 def _estimate(usd: float | None, estimate: Document) -> str:
     tokens = f"{estimate['input_tokens_per_call']:,} + {estimate['output_tokens_per_call']:,} tokens a call"
-    amount = "unknown, for no price is known" if usd is None else f"at most about {dollars(usd)}"
+    amount = "unknown, for no price is known" if usd is None else f"about {dollars(usd)} for all planned calls"
     return f"{amount} ({tokens}: {estimate['how']})"
 
 

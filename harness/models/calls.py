@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from harness.errors import RunStopped
+
 _rollout: ContextVar[_Rollout | None] = ContextVar("harness_rollout", default=None)
 _observed: ContextVar[Calls | None] = ContextVar("harness_observed_calls", default=None)
 
@@ -66,7 +68,13 @@ def next_sample() -> tuple[int | None, int]:
 
 
 class Calls(list[Call]):
-    """The calls of one context, in the order they were answered."""
+    """The calls of one context, in the order they were answered.
+
+    Attributes:
+        stopped: the stop that refused one of them, which the code in between may have swallowed.
+    """
+
+    stopped: RunStopped | None = None
 
     @property
     def fresh(self) -> int:
@@ -92,6 +100,7 @@ def calls_of_this_context() -> Iterator[Calls]:
         _observed.reset(token)
         if outer is not None:
             outer.extend(calls)
+            outer.stopped = outer.stopped or calls.stopped
 
 
 def last_key(role: str) -> str:
@@ -104,3 +113,10 @@ def note_call(call: Call) -> None:
     calls = _observed.get()
     if calls is not None:
         calls.append(call)
+
+
+def note_stop(stop: RunStopped) -> None:
+    """Report to whoever observes that a call was refused, whatever becomes of the exception."""
+    calls = _observed.get()
+    if calls is not None and calls.stopped is None:
+        calls.stopped = stop

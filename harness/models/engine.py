@@ -24,7 +24,7 @@ from dspy.lm15 import Request, Response
 
 from harness.errors import ENDPOINT_KINDS, ProgramFailure, RunStopped, StopReason, UsageError
 from harness.models import answers, capabilities, faults
-from harness.models.calls import Call, calls_of_this_context, last_key, next_sample, note_call
+from harness.models.calls import Call, calls_of_this_context, last_key, next_sample, note_call, note_stop
 from harness.models.ledger import Ledger, Price
 from harness.models.provider import Endpoint, Provider
 from harness.models.request_key import request_key, response_from_dict, response_to_dict
@@ -126,9 +126,13 @@ class RoleEngine:
             ProgramFailure: no usable answer for this request: cut, empty, refused, too long an input.
             RunStopped: the model is not there, a limit is reached, or the run was stopped before.
         """
-        self._ledger.check()
         began = time.perf_counter()
-        key, answer = self._or_stop(lambda: self._answer(request))
+        try:
+            self._ledger.check()
+            key, answer = self._or_stop(lambda: self._answer(request))
+        except RunStopped as stop:
+            note_stop(stop)
+            raise
         usage = answer.response.usage
         if not answer.paid:
             self._ledger.replayed(self.role, usage, answer.usd)
@@ -229,7 +233,11 @@ class RoleEngine:
             self._give_up(question, fault)
         with self._lock:
             self._has_answered, self._answerable, self._unusable_in_a_row = True, question, 0
-        self._store.put(question.key, self.provider.endpoint, response_to_dict(response), usd)
+        plain = response_to_dict(response)
+        if faults.holds_secret(plain, self.provider.secrets):  # a server may know the key, and say it
+            plain = faults.scrubbed(plain, self.provider.secrets)
+            response = response_from_dict(plain)
+        self._store.put(question.key, self.provider.endpoint, plain, usd)
         return _Answer(response, usd, paid=True)
 
     def _give_up(self, question: Question, fault: Fault) -> NoReturn:
@@ -237,11 +245,14 @@ class RoleEngine:
         sentence = self._sender.scrubbed(f"{self._sender.who}: {fault.sentence}")
         with self._lock:
             self._has_answered = self._has_answered or fault.error is None
-            if not faults.concerns_one_request(fault.name, has_answered=self._has_answered):
-                self._stop(sentence)
             if fault.name in ENDPOINT_KINDS and not question.longer:
                 self._unusable_in_a_row += 1
             in_a_row = self._unusable_in_a_row
+        if not faults.concerns_one_request(fault.name, has_answered=self._has_answered):
+            # One document may be too much for a server that answers every other one.
+            if fault.name not in ENDPOINT_KINDS or not self._still_answers():
+                self._stop(sentence)
+            in_a_row = 0
         if fault.error is not None:
             self._sender.record(question, fault.name, fault.sentence)
         if in_a_row >= UNUSABLE_IN_A_ROW and not self._still_answers():
@@ -249,12 +260,8 @@ class RoleEngine:
         raise ProgramFailure(sentence, fault.name) from None  # a provider's own error may quote the key in a traceback
 
     def _still_answers(self) -> bool:
-        """Whether the endpoint answers what it answered before."""
-        if self._answerable is None:
-            return False
-        try:
-            self._sender.answer(self._answerable)
-        except Fault:
+        """Whether the endpoint answers what it answered before; one call tells."""
+        if self._answerable is None or not self._sender.is_answered(self._answerable):
             return False
         with self._lock:
             self._unusable_in_a_row = 0

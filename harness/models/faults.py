@@ -7,13 +7,14 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote, quote_plus
 
 from dspy import lm15
 from dspy.lm15 import Request
 
 from harness.errors import ProgramFailure
+from harness.secrecy import is_recognisable
 
 Setting = Literal["temperature", "max_tokens", "seed", "response_format"]
 
@@ -23,7 +24,7 @@ _ATTEMPTS = {
     "rate_limit": 8,
     "timeout": 2,
     "server_error": ATTEMPTS,
-    "connection": ATTEMPTS,
+    "connection": 3,  # with 2 seconds for each, a dead address stops the run within 10 seconds
     "unreadable_reply": ATTEMPTS,
     "empty": 3,
     "error": 3,
@@ -174,6 +175,29 @@ def scrub(text: str, secrets: Iterable[str]) -> str:
     for form in sorted(forms, key=len, reverse=True):
         text = text.replace(form, "***")
     return text
+
+
+def holds_secret(data: Any, secrets: Iterable[str]) -> bool:
+    """Whether JSON data holds a secret that can be told from ordinary text.
+
+    >>> holds_secret({"text": "the key is sk-4f9aB27c"}, ["sk-4f9aB27c"]), holds_secret({"text": "a test"}, ["test"])
+    (True, False)
+    """
+    known = [secret.strip() for secret in secrets if is_recognisable(secret)]
+    if not known:
+        return False
+    text = json.dumps(data, ensure_ascii=False)
+    return any(secret in text or json.dumps(secret)[1:-1] in text for secret in known)
+
+
+def scrubbed(data: Any, secrets: Iterable[str]) -> Any:
+    """JSON data with every recognisable secret in its texts replaced by three stars."""
+    known = [secret for secret in secrets if is_recognisable(secret)]
+    if isinstance(data, str):
+        return scrub(data, known)
+    if isinstance(data, dict):
+        return {name: scrubbed(value, known) for name, value in data.items()}
+    return [scrubbed(value, known) for value in data] if isinstance(data, list) else data
 
 
 def _forms(secret: str) -> Iterator[str]:

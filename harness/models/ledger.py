@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -21,6 +21,7 @@ from harness.results import RoleUsage
 Price = tuple[float, float]
 """USD per million input tokens and per million output tokens."""
 
+_STRETCH = 5
 _ROUNDING = 1e-9
 """Ten times a tenth of the budget is the budget, whatever the sum of ten floats says."""
 
@@ -32,13 +33,20 @@ class _Meter:
     sum: float = 0.0
     known: int = 0
     unknown: int = 0
+    latest: deque[float] = field(default_factory=lambda: deque(maxlen=_STRETCH))
+    dearest: float = 0.0
+    """The highest mean of `_STRETCH` answers in a row: tuning makes prompts longer, and the last measurement is of a
+    tuned one."""
 
     def add(self, amount: float | None) -> None:
         if amount is None:
             self.unknown += 1
-        else:
-            self.sum += amount
-            self.known += 1
+            return
+        self.sum += amount
+        self.known += 1
+        self.latest.append(amount)
+        if len(self.latest) == _STRETCH:
+            self.dearest = max(self.dearest, sum(self.latest) / _STRETCH)
 
     @property
     def mean(self) -> float | None:
@@ -124,6 +132,7 @@ class Ledger:
         self._first_call: float | None = None
         self._lock = threading.Lock()
         self._accounts: dict[str, _Account] = {}
+        self._refusals = 0
         self._held = 0
         self._held_role = ""
         self._stop: RunStopped | None = None
@@ -140,6 +149,7 @@ class Ledger:
             self._refuse_if_stopped()
             refusal = self._refusal(role)
             if refusal:
+                self._refusals += 1
                 raise RunStopped(StopReason.BUDGET, refusal)
             if self._first_call is None:
                 self._first_call = self._clock()
@@ -192,7 +202,8 @@ class Ledger:
     def hold_back(self, calls: int, role: str = "task") -> None:
         """Keep `calls` calls of a role for later: until `release` the budget is smaller by them.
 
-        With them go the money, the tokens and the minutes they will take, from the averages at every moment.
+        With them go the money, the tokens and the minutes they will take: minutes from the average so far, money and
+        tokens from the dearest answers so far, since a tuned program's prompts may be as long as any tried.
         """
         with self._lock:
             self._held, self._held_role = calls, role
@@ -219,6 +230,11 @@ class Ledger:
     def stopped(self) -> RunStopped | None:
         """The stop that holds, if any."""
         return self._stop
+
+    @property
+    def refusals(self) -> int:
+        """How many calls the budget refused so far."""
+        return self._refusals
 
     def check(self) -> None:
         """Raise the stop that holds, if any."""
@@ -267,8 +283,10 @@ class Ledger:
         """Whether the role's next call would exceed `most`, with calls in flight and held back at their average."""
         taken = 0.0
         for name, account in self._accounts.items():
-            ahead = account.in_flight + (self._held if name == self._held_role else 0)
-            taken += (meter(account).total or 0.0) + ahead * (meter(account).mean or 0.0)
+            mean = meter(account).mean or 0.0
+            taken += (meter(account).total or 0.0) + account.in_flight * mean
+            if name == self._held_role:
+                taken += self._held * max(mean, meter(account).dearest)
         account = self._accounts.get(role)
         next_one = meter(account).mean if account else None
         return taken >= most if next_one is None else taken + next_one > most * (1 + _ROUNDING)

@@ -11,7 +11,7 @@ from typing import Any, cast
 import dspy
 from dspy.utils.exceptions import LMConfigurationError, LMError
 
-from harness.errors import ProgramFailure, UsageError
+from harness.errors import ProgramFailure, UsageError, nearest
 from harness.models.calls import rollout
 from harness.models.config import ModelConfig
 from harness.models.engine import AsyncRoleEngine, RoleEngine
@@ -78,7 +78,8 @@ class Endpoints:
 
     Args:
         environ: where keys are read; None is the process's environment.
-        providers: providers to use as they are, by model name: scripted ones, or one's own.
+        providers: providers to use as they are, by model name: scripted ones, or one's own. With them, no other model
+            is called.
     """
 
     def __init__(
@@ -107,8 +108,8 @@ class Endpoints:
             UsageError: a missing key, missing weights, a name no provider knows.
         """
         with self._lock:
-            if config.model in self._given:
-                provider, place = self._given[config.model], config.model
+            if self._given:
+                provider, place = self._provided(role, config.model), config.model
             elif config.is_local:
                 runtime = self._runtime(config.model, base_dir)
                 provider, place = LlamaCppProvider(config.model, runtime, bounds=bounds), str(runtime.weights.path)
@@ -121,6 +122,15 @@ class Endpoints:
             if account not in self._limits:
                 self._limits[account] = EndpointLimits(provider.concurrency, config.requests_per_minute)
             return Endpoint(provider, self._limits[account])
+
+    def _provided(self, role: str, model: str) -> Provider:
+        """One of the given providers: where some are given, no other model is ever called."""
+        if model not in self._given:
+            raise UsageError(
+                f"models.{role}: no provider was given for {model!r}, and where providers are given no other model is "
+                f"called; {nearest(model, self._given)}"
+            )
+        return self._given[model]
 
     def close(self) -> None:
         """Close every provider handed out and free local models; a later call loads them again."""

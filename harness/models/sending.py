@@ -117,6 +117,14 @@ class Sender:
         """Whatever the endpoint answers, cut and empty answers too. Raises as `answer`."""
         return self._tried(question, self._sent)
 
+    def is_answered(self, question: Question) -> bool:
+        """Whether one attempt gives a usable answer."""
+        try:
+            self._usable(question)
+        except Fault:
+            return False
+        return True
+
     def record(self, question: Question, kind: str, sentence: str) -> None:
         """Keep why a request got no usable answer."""
         text = self.scrubbed(f"{self.who}: {sentence}")

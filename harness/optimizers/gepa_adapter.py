@@ -29,7 +29,7 @@ from harness.evaluation import Runtime
 from harness.models.faults import program_failure
 from harness.models.prompt import prompt_adapter
 from harness.optimizers.feedback import AsFeedback, clipped, failure_text, unreadable_answer
-from harness.optimizers.proposals import CUT, EMPTY, ERROR_TEXT, REFUSAL, Proposals, unusable
+from harness.optimizers.proposals import CUT, EMPTY, ERROR_TEXT, REFUSAL, Proposals, cleaned, unusable
 from programs.json_record import plain_data
 
 LOG = logging.getLogger("dspy.harness.gepa")
@@ -246,6 +246,9 @@ class ProgramAdapter(GEPAAdapter[dspy.Example, Answer, Any]):
             else None,
             adapter=prompt_adapter("json"),  # DSPy's own completes an answer that was cut
         )
+        propose = proposer.propose
+        # The proposer's own validation raises what looks like a bug when a text holds half a character.
+        cast("Any", proposer).propose = lambda **asked: _cleaned(propose(**asked))
         with dspy.context(lm=lm, trace=[], disable_history=True):
             return proposer({"it": current}, {"it": records}, ["it"])["it"]
 
@@ -264,6 +267,10 @@ class ProgramAdapter(GEPAAdapter[dspy.Example, Answer, Any]):
 
 def _predictors(program: dspy.Module) -> list[Any]:
     return [predictor for _, predictor in program.named_predictors()]
+
+
+def _cleaned(said: Any) -> dspy.Prediction:
+    return dspy.Prediction(new_instruction=cleaned(said.new_instruction))
 
 
 def _why_no_text(error: Exception) -> str | None:

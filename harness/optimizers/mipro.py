@@ -16,7 +16,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from dspy.teleprompt.mipro_optimizer_v2 import AUTO_RUN_SETTINGS, MIN_MINIBATCH_SIZE, _import_optuna
 from pydantic import Field, model_validator
@@ -28,6 +28,7 @@ from harness.optimizers.tuning import NEVER, labelled_limit, prompt_model, teach
 
 _CALLS_PER_PROPOSAL = 3
 _SUMMARY_CALLS = 11
+_AMOUNTS = ("auto", "num_candidates", "num_trials")
 
 
 class MiproArguments(Arguments):
@@ -57,6 +58,12 @@ class MiproArguments(Arguments):
         if self.num_trials is not None and self.num_candidates is None:
             raise ValueError("num_trials needs num_candidates beside it")
         return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _light_unless_said(cls, given: Any) -> Any:
+        said = isinstance(given, dict) and any(given.get(name) is not None for name in _AMOUNTS)
+        return given if said or not isinstance(given, dict) else {**given, "auto": "light"}
 
 
 @dataclass(frozen=True, slots=True)

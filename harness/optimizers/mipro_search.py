@@ -14,7 +14,7 @@ from dspy.teleprompt.mipro_optimizer_v2 import BOOTSTRAPPED_FEWSHOT_EXAMPLES_IN_
 
 from harness.optimizers.compiled import Job
 from harness.optimizers.prompt_calls import PromptCalls
-from harness.optimizers.proposals import Proposals, unusable
+from harness.optimizers.proposals import Proposals, cleaned, unusable
 
 STALLED = 5
 """Unusable proposals in a row after which the prompt model is not asked again."""
@@ -270,7 +270,8 @@ class _CheckedProposer(GroundedProposer):
         if reason is not None:
             checks.reject(reason)
             return current
-        return proposed if checks.check(current, proposed or "") is None else current
+        proposed = cleaned(proposed or "")
+        return proposed if checks.check(current, proposed) is None else current
 
 
 def _distinct(demo_sets: list[list[Any]]) -> list[list[Any]]:

@@ -13,12 +13,17 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
+
+from harness.foreign import whole
 
 LONGEST = 10_000
 """Characters. An instruction goes with every call of the program, so a longer one is refused, unless the current one
 is that long already."""
 QUOTED = 100
 """Characters of a hidden text that make a quotation when they stand in a proposal word by word."""
+SHORT = 300
+"""Characters. What only looks like an error or a refusal is taken for one in a text shorter than this."""
 
 CUT = "cut"
 EMPTY = "empty"
@@ -34,25 +39,106 @@ QUOTES = "quotes an example"
 _NAMED = re.compile(r"`\{?(\w+)\}?`|\{(\w+)\}")
 _BOILERPLATE = re.compile(r"\s*Given the fields? (`\w+`(, )?)+, produce the fields? (`\w+`(, )?)+\.\s*")
 """What DSPy writes for a signature without a docstring: it names every field and means nothing by it."""
+_FLAGS = re.VERBOSE | re.IGNORECASE | re.DOTALL
+_UNSEEN = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\u200b\u2060\ufeff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and those without width that no script needs, as Persian and emoji need the joiners."""
+_OPENING_MARKS = re.compile(r"""(?:```\w*\s|[\s*_#>`\[("'~-])*""")
+
+_REASONS = "|".join(re.escape(status.phrase) for status in HTTPStatus if status >= 400 and " " in status.phrase)
 _ERROR_TEXT = re.compile(
-    r"""\s*(
-        error\b.{0,20}: | (http(/[\d.]+)?|status(\s+code)?)\s*:?\s*[45]\d\d\b | [45]\d\d\s+\w+.{0,40}\berror\b
-        | ([a-z_]+\.)*\w+(error|exception)\s*: | traceback\ \(most\ recent | <!doctype\s+html | <html\b
+    r"""
+        error(\s+(code|message|type|\d+))*\s*[\]*_`]*\s*:
+        | (http(/[\d.]+)?|status(\s+code)?)\s*:?\s*[45]\d\d\b | [45]\d\d\s+\w+.{0,40}\berror\b
+        | ([a-z_]+\.)*\w+(error|exception)\s*(:|\(|\Z) | traceback\ \(most\ recent | <!doctype\s+html | <html\b
+        | <\?xml\b.{0,300}\b(error|fault) | <(error|fault)\b
         | \{\s*["']error["']\s*: | (an?\s+)?(internal\s+)?(server\s+)?error\s+(has\s+)?occurred
         | (incorrect|invalid)\s+api\s+key | rate\s+limit\s+(reached|exceeded) | you\s+exceeded\s+your\s+current\s+quota
+    """,
+    _FLAGS,
+)
+_SHORT_ERROR = re.compile(
+    rf"""
+        error\b(?!\s+(handling|analys|bars?\b|cases?\b|values?\b|margins?\b)).{{0,20}}[:\]]
+        | (fehler|erreur|错误|錯誤)\s*[:：]
+        | [45]\d\d\s*[:-]?\s+({_REASONS})\b | ({_REASONS})\s*([.,:;!(\n]|\Z)
+        | ((the|this|your|our|an?)\s+)?([\w-]+\s+){{0,3}}?
+          (servers?|service|model|worker|request|connection|connect|upstream|backend|gateway|proxy|endpoint|api|network
+           |engine|quota|rate\s+limit|gpu|cuda|memory|stream|socket|host|deadline|timeout|operation|tokens?|internal)
+          (\s+(to|from)\s+(the\s+)?[\w.:/-]+(\s+\w+)?)?
+          \s+((is|was|has|have|had|are|been|currently|temporarily|still|not|to)\s+){{0,4}}
+          (error|overloaded|loading|busy|unavailable|available|down|timed?[\s-]*out|timeout|fail(ed|ure)|refused|reset|died
+           |crashed|exceeded|reached|out\s+of\s+memory|not\s+found|exist|aborted|closed|terminated|invalid|denied|lost)
+          (?=\s*(\Z|[.,:;!(\n])|\s+(or|please|while|for|after|because|at|to|by|when|before|on|with)\b)
+        | .*\btry\s+again\s+(later|shortly|soon|in\s+an?\s|in\s+\d)
+        | (data|event):\s*[\[{{] | <\?xml\b | <(head|body|div|p|span|center|title|pre|h\d)\b[^>]*>.*</\w+>\s*\Z
+    """,
+    _FLAGS,
+)
+_REFUSAL = re.compile(
+    r"""
+        (i'?m|i\ am)\s+(very\s+|so\s+)?(sorry|afraid|unable|not\s+able)
+        | (sorry|unfortunately|i\ apologi[sz]e|my\ apologies)\b.{0,60}\b(cannot|can't|unable|not\s+able)
+        | i\s+(cannot|can't|can\ not|could\s+not|couldn't|won't|will\s+not|must\s+decline|have\s+to\s+decline)\b
+        | as\s+an?\s+(ai|artificial|(large\s+)?language\s+model)\b.{0,60}?\bi('m)?\b
+    """,
+    _FLAGS,
+)
+_SHORT_REFUSAL = re.compile(
+    r"""
+        sorry\b | (my|our)\s+apologies | apologies\b | unfortunately,?\s+(i|we|this|that)\b | we\s+(cannot|can't)\b
+        | (i'm|i\ am|i\ do|we're|we\ are)\s*(not|n't)\s+(feel\s+)?(comfortable|allowed|permitted|willing|going\s+to)
+        | i\s+(don't|do\ not)\s+(have|feel)\b | i\s+need\s+more\b
+        | (could|can)\s+you\s+(please\s+)?(provide|share|clarify)
+        | unable\s+to\s+(comply|assist|help|process|fulfil|complete|provide|generate|answer|create|respond|do)
+        | (es\s+)?tut\s+mir\s+(sehr\s+)?leid | leider\b | entschuldig | ich\s+(kann|darf|werde|möchte)\b.{0,60}\bnicht\b
+        | ich\s+bin\s+(leider\s+)?nicht\b | je\s+(suis\s+)?(vraiment\s+)?désol | désol | malheureusement
+        | je\s+(ne|n')\s*(peux|puis|suis|veux)\b | lo\s+(siento|lamento) | (lo\s+)?lamentablemente | me\s+temo
+        | desafortunadamente | (disculp|desculp) | no\s+puedo\b | (não|nao)\s+posso | mi\s+dispiace | non\s+posso
+        | (很|非常|十分)?(抱歉|遗憾)|(对|對)不起 | 我(无法|無法|不能|没办法)
+        | 作为.{0,20}我(无法|不能) | 申し訳 | すみません
+    """,
+    _FLAGS,
+)
+_LABEL = re.compile(
+    r"""[\s*_#>"'`-]*(
+        ((the|new|improved|proposed|revised|updated|final|better|optimi[sz]ed)\s+)*
+        (instructions?|prompt|anweisung|anleitung|consigne|instrucci[oó]n|assistant|system|指令)[\s*_]*(:|：|\n|\Z)
+        | ((sure|certainly|of\s+course|okay|ok)\b[\s,.!:]*)?(here('s|\s+is|\s+are)|below\s+is)\b[^:.\n]{0,80}
+          \b(instructions?|prompt|version|it)\b[\s*_]*(:|\.?\s*\Z)
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-_REFUSAL = re.compile(
-    r"""\s*(
-        (i'?m|i\ am)\s+(very\s+)?(sorry|unable|not\s+able)
-        | (sorry|unfortunately|i\ apologi[sz]e)\b.{0,60}\b(cannot|can't|unable|not\s+able)
-        | i\s+(cannot|can't|can\ not|could\s+not|won't|will\s+not)
-        | as\s+an?\s+(ai|artificial|(large\s+)?language\s+model)
-    )""",
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+"""What stands before an instruction and is none of it."""
+_NOTHING = re.compile(
+    r"""
+        n/?a | no(t|ne)?(
+            \s+(changes?|instructions?|answer|output|response|available|applicable|provided|needed|required)
+          )*
+        | same(\s+as\s+(above|before))? | lorem\s+ipsum\b.* | to\s+be\s+(done|determined)
+        | [\[<{][^\]>}.。!]{0,40}[\]>}]
+    """,
+    _FLAGS,
 )
-_SINGLE_BRACE = re.compile(r"([`'\"])[{}]\1")
+_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+"""Letters of scripts that put no spaces between words."""
+
+_QUOTED_BRACKET = re.compile(r"""([`'"“„«])[^\w\s`]{1,2}([`'"“”»])|[:;]-?\(|\\["()\[\]{}]""")
+_CLOSED = re.compile(r"""[.!?。！？…][\s*_)\]"'”“»`]*\Z""")
+_LEADS_ON = re.compile(
+    r"""(?<![\w`'"*-])(
+        the | an? | and | or | but | nor | if | because | whether | than
+        | your | their | its | our | every | must | should
+        | und | oder | der | den | dem | eine[nmrs]? | für | von | sowie | dass | wenn
+        | et | ou | les? | la | une? | des | du | de | avec | pour | dans | que | qui | el | los | las
+        | una | del | con | para
+    )\Z""",
+    re.VERBOSE,  # small letters only: "answer with A" is whole
+)
+_PREPOSITION = re.compile(r"(?<![\w`'\"*-])(of|to|with|from|for|in|into|on|at|by|as|between|without)\Z")
+_STRANDED = re.compile(r"\s*([-*•+]|\d+[.)])\s|.*\b(which|what|who|whom|that|it)\b", re.IGNORECASE)
+"""A sentence that may end in a preposition: "the unit that it is given in"."""
+_BARE_MARKER = re.compile(r"(\A|\n)[ \t]*(\(?\d+[.)]|[a-z]\)|[-*•+]|\#+)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +196,8 @@ class Proposals:
     ) -> None:
         self._fields = frozenset(fields)
         self._tried = {_normal(text) for text in tried}
-        self._hidden = [_normal(text) for text in hidden]
-        self._shown = [_normal(text) for text in shown]
+        self._hidden = [_flat(text) for text in hidden]
+        self._shown = [_flat(text) for text in shown]
         self._longest = longest
         self._lock = threading.Lock()
         self._usable = 0
@@ -119,7 +205,11 @@ class Proposals:
         self._in_a_row: list[str] = []
 
     def check(self, current: str, proposed: str) -> str | None:
-        """Why `proposed` cannot take the place of `current`, or None; counted either way, and remembered as tried."""
+        """Why `proposed` cannot take the place of `current`, or None; counted either way, and remembered as tried.
+
+        It is judged as `cleaned` leaves it, which is what should be used.
+        """
+        proposed = cleaned(proposed)
         reason = self._reason(current, proposed)
         with self._lock:
             if reason is None and _normal(proposed) in self._tried:
@@ -181,7 +271,7 @@ class Proposals:
             return TOO_LONG
         if any(not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", proposed) for name in self.names_to_keep(current)):
             return DROPS_FIELD
-        return QUOTES if self._quotes(_normal(proposed)) else None
+        return QUOTES if self._quotes(_flat(proposed)) else None
 
     def _quotes(self, proposed: str) -> bool:
         """Whether a stretch of a hidden text stands in it; looked for at every `QUOTED`th character."""
@@ -193,38 +283,95 @@ class Proposals:
         )
 
 
+def cleaned(text: str) -> str:
+    r"""`text` as it can be sent and stored: halves of characters replaced, control characters taken out.
+
+    >>> cleaned("Read\x00 the text.\r\n\u200bThen stop.")
+    'Read the text.\nThen stop.'
+    """
+    return _UNSEEN.sub("", whole(text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
 def unusable(text: str) -> str | None:
     """Why a text is no instruction at all, whatever the current one is; None when it may be one.
 
     >>> unusable("Error code: 401 - Incorrect API key provided"), unusable('{"new_instruction": "Read the te')
     ('an error text', 'cut')
+    >>> unusable("502 Bad Gateway"), unusable("I'm afraid not."), unusable("Read the text and"), unusable("(none)")
+    ('an error text', 'a refusal', 'cut', 'empty')
     >>> unusable("Read the text. Where a value is missing, write null.")
     """
-    plain = text.strip().replace("’", "'")
-    if not plain or plain.casefold() in ("none", "null", "n/a"):
-        return EMPTY
-    if _ERROR_TEXT.match(plain):
+    plain = cleaned(text).strip().replace("’", "'")
+    said = plain[_end(_OPENING_MARKS, plain) :]
+    short = len(plain) < SHORT
+    if _ERROR_TEXT.match(said) or (short and _SHORT_ERROR.match(said)):
         return ERROR_TEXT
-    if _REFUSAL.match(plain):
+    if _REFUSAL.match(said) or (short and _SHORT_REFUSAL.match(said)):
         return REFUSAL
-    if plain[0] in "{[":
+    if plain[:1] in ("{", "["):
         try:
             json.loads(plain)
         except ValueError:
-            return CUT if _is_open(plain) else None
-        return NO_TEXT
-    return CUT if _is_open(plain) else None
+            pass
+        else:
+            return NO_TEXT
+    if _is_open(plain):
+        return CUT
+    return EMPTY if _says_nothing(plain) else None
+
+
+def _says_nothing(text: str) -> bool:
+    """Whether no instruction can be in it: a placeholder, a label, a preamble, a single word."""
+    rest = re.sub(r"<\|[^|>]*\|>", "", text).strip()
+    rest = rest[_end(_LABEL, rest) :]
+    if _NOTHING.fullmatch(rest.strip(" \n\t.!*_`'\"()")):
+        return True
+    return len(_UNSPACED.findall(rest)) < 4 and len(_WORD.findall(rest)) < 2
 
 
 def _is_open(text: str) -> bool:
-    """Whether something that was begun is never ended: a code fence, a brace, a sentence at its comma."""
-    braces = _SINGLE_BRACE.sub("", text)
+    """Whether something that was begun is never ended: a thought, a fence, a bracket, a list, a sentence."""
+    braces = _QUOTED_BRACKET.sub("", text)
+    bare = text.rstrip("*_ ")
     return (
         sum(line.lstrip().startswith("```") for line in text.splitlines()) % 2 == 1
         or braces.count("{") > braces.count("}")
-        or text.endswith((",", "(", "[", "{"))
+        or (text.startswith("<think") and "</think" not in text)
+        or bare.endswith((",", ":", "(", "[", "{", "，", "、", "：", "（", "「", ' "', "„", "«"))
+        or (len(_WORD.findall(text)) > 0 and _BARE_MARKER.search(text) is not None)
+        or (not _CLOSED.search(text) and _breaks_off(text))
     )
 
 
+def _breaks_off(text: str) -> bool:
+    """Whether a text without a full stop ends in the middle of a bracket, a quotation or a sentence."""
+    line = text[text.rfind("\n") + 1 :]
+    if _LEADS_ON.search(line) or (_PREPOSITION.search(line) and not _STRANDED.match(line)):
+        return True
+    if not text[-1:].isalnum():
+        return False
+    last = _QUOTED_BRACKET.sub("", text[text.rfind("\n\n") + 1 :].replace("```", ""))
+    opened, closed = (sum(map(last.count, marks)) for marks in ("([（", ")]）"))
+    quotes = re.sub(r'(?<=\d)"', "", last).count('"')  # not those of 5" wafers
+    typographic = sum(map(last.count, "“”„"))
+    return (
+        opened > closed
+        or any(n % 2 for n in (quotes, typographic, last.count("`")))
+        or last.count("«") > last.count("»")
+    )
+
+
+def _end(pattern: re.Pattern[str], text: str) -> int:
+    found = pattern.match(text)
+    return found.end() if found else 0
+
+
+def _flat(text: str) -> str:
+    return " ".join(cleaned(text).split()).casefold()
+
+
 def _normal(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    """What two texts have in common that say the same: no label, quotes, bold, fence, case or closing punctuation."""
+    plain = re.sub(r"```\w*\n|\*\*|__", "", cleaned(text)).strip().replace("’", "'")
+    rest = plain[_end(_LABEL, plain) :]
+    return _flat(rest).strip(" *_`~#>-\"'“”„«»‘.!?。！…,;:") or _flat(plain)

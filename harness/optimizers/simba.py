@@ -18,7 +18,7 @@ from harness.errors import HarnessError, UsageError
 from harness.optimizers.adapters import AsFloat
 from harness.optimizers.compiled import Arguments, Compiled, Job
 from harness.optimizers.prompt_calls import PromptCalls
-from harness.optimizers.proposals import Proposals, unusable
+from harness.optimizers.proposals import Proposals, cleaned, unusable
 from harness.optimizers.recorder import program_key
 from harness.optimizers.tuning import on_validation, prompt_model, shuffled, teacher_settings, tuning
 
@@ -177,14 +177,13 @@ class _CheckedRules:
             own = before[name]
             if predictor.signature.instructions == own.instructions:
                 continue
-            checks, ruled = self._checks(name, own), predictor.signature.instructions
+            checks, ruled = self._checks(name, own), cleaned(predictor.signature.instructions)
             reason = unusable(ruled.removeprefix(own.instructions))  # an error text is one at the end, too
             if reason is not None:
                 checks.reject(reason)
             else:
                 reason = checks.check(own.instructions, ruled)
-            if reason is not None:
-                predictor.signature = own
+            predictor.signature = own if reason is not None else predictor.signature.with_instructions(ruled)
         return appended
 
     def _checks(self, name: str, signature: Any) -> Proposals:

@@ -76,7 +76,10 @@ class Engine:
             },
             "harness.experiment": {"run": self.answers("run", SimpleNamespace(to_document=lambda: RESULT))},
             "harness.measurement": {"evaluate_program": self.answers("evaluate", EVALUATION)},
-            "harness.exporting": {"export_run": self.answers("export", Path("somewhere"))},
+            "harness.exporting": {
+                "export_run": self.answers("export", Path("somewhere")),
+                "origin": lambda bundle: f"the one in {bundle}",
+            },
             "harness.prediction": {"predict_bundle": self.predict},
             "harness.tracking.ui": {"serve_ui": self.serve},
         }.items():
@@ -207,7 +210,7 @@ def test_evaluate_takes_a_file_or_a_bundle_and_a_file(engine, harness):
 def test_export_says_where_and_how_to_use_it(engine, harness):
     code, out, _ = harness("export", "x", "somewhere", "--candidate", "baseline")
     assert (code, engine.calls) == (0, [("export", ("x", Path("somewhere"), "baseline"), {})])
-    assert out == "wrote somewhere\nUse it: harness predict somewhere INPUT OUTPUT\n"
+    assert out == "wrote somewhere: the one in somewhere\nUse it: harness predict somewhere INPUT OUTPUT\n"
 
 
 def test_predict_says_what_became_of_the_documents(engine, harness):

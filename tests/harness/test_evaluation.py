@@ -1,5 +1,6 @@
 """Every example once; failures classed; stops escape; aggregates carry what they rest on."""
 
+import contextlib
 import json
 import threading
 
@@ -82,7 +83,7 @@ def setting(tmp_path):
             {name: Scoring(audit, contract, ledger.stop) for name, audit in (audits or {}).items()},
             contract,
         )
-        runtime = Runtime(lm, prompt_adapter("json"), threads, ledger.stop)
+        runtime = Runtime(lm, prompt_adapter("json"), threads, ledger.stop, ledger)
 
         def run(count=6, groups=None, **more):
             return evaluate(
@@ -245,7 +246,7 @@ def test_a_spent_budget_may_leave_what_was_measured(setting, threads):
     assert {(row.failure, row.failure_kind, row.score.value) for row in rest} == {("budget", None, None)}
     assert all("the budget of 4 calls is spent" in row.error for row in rest)
     assert [row.example_id for row in result.rows] == [f"e{n}" for n in range(10)]
-    assert (result.total.n_scored, result.total.n_total, result.total.lower_bound) == (4, 10, 0.4)
+    assert (result.total.n_scored, result.total.n_total, result.total.lower_bound) == (4, 4, 1.0)
     assert run.ledger.stopped is None, "the ledger refuses by itself; a later evaluation may have calls left"
 
 
@@ -356,3 +357,44 @@ def test_half_a_character_is_an_unreadable_answer(setting):
     result = setting(lambda request: '{"label": "a\\ud800b"}')(4)
     assert {row.failure for row in result.rows} == {"unreadable"}
     assert "JSON cannot hold this value" in result.rows[0].error
+
+
+class SwallowsAll(Copy):
+    def forward(self, text):
+        try:
+            return self.extract(text=text)
+        except BaseException:  # noqa: BLE001  # that is what it does
+            return dspy.Prediction(label="made up")
+
+
+class AsksInAThread(Copy):
+    def forward(self, text):
+        found, around = [], {"lm": dspy.settings.lm, "adapter": dspy.settings.adapter}
+
+        def ask():
+            with dspy.context(**around), contextlib.suppress(BaseException):
+                found.append(self.extract(text=text))
+
+        (thread := threading.Thread(target=ask)).start()
+        thread.join()
+        return found[0] if found else dspy.Prediction(label="made up")
+
+
+@pytest.mark.parametrize("program", [SwallowsAll, AsksInAThread])
+def test_a_stop_that_a_program_swallows_is_no_answer(setting, program):
+    result = setting(program=program(), budget=5)(12, keep_partial=True)
+    assert [row.failure for row in result.rows].count("budget") == 7
+    assert (result.total.score, result.total.n_total) == (1.0, 5)
+
+
+@pytest.mark.parametrize("program", [SwallowsAll, AsksInAThread])
+def test_a_dead_model_that_a_program_swallows_stops_the_evaluation(setting, program):
+    def dies(request):
+        if "sample-3" in request_text(request):
+            raise lm15.AuthError("the key was withdrawn")
+        return echo(request)
+
+    run = setting(dies, program=program())
+    run.ledger.pause = lambda seconds: None
+    with pytest.raises(RunStopped, match="withdrawn"):
+        run(12)

@@ -293,3 +293,14 @@ def test_a_bundle_is_measured_under_its_own_prompt_form(finished, project, scrip
     experiment = load_experiment("experiment.yaml", ["adapter=json"])
     document = evaluate_program(experiment, bundle=project / finished[0].bundle, endpoints=endpoints)
     assert (document["score"], provider.requests) == (1.0, [])
+
+
+def test_a_bundle_measured_on_what_it_was_tuned_on_is_told(finished, project, scripted):
+    folder = project / finished[0].bundle
+    endpoints, _ = scripted()
+    other_split = load_experiment("experiment.yaml", ["data.split.seed=1"])
+    notes = evaluate_program(other_split, bundle=folder, endpoints=endpoints)["notes"]
+    assert "were training or validation examples when the bundle was tuned" in notes[0]
+    endpoints, _ = scripted()
+    own_split = evaluate_program(load_experiment("experiment.yaml"), bundle=folder, endpoints=endpoints)
+    assert not any("when the bundle was tuned" in note for note in own_split["notes"])

@@ -120,3 +120,25 @@ def test_a_metric_cannot_change_the_example():
     kept = example(expected={"vendor": "Acme"})
     Scoring(Changing(Score(1.0)), CONTRACT, Ledger().stop).score(kept, prediction({"a": 1}))
     assert kept["expected"] == {"vendor": "Acme"}
+
+
+def test_a_metric_that_changes_its_prediction_changes_nothing_for_others():
+    class Changing(Counting):
+        def __call__(self, example, prediction):
+            prediction.record["a"] = "changed"
+            return super().__call__(example, prediction)
+
+    given = prediction({"a": 1})
+    Scoring(Changing(Score(0.5)), CONTRACT, Ledger().stop).score(example(), given)
+    assert given.record == {"a": 1}
+
+
+def test_whatever_a_metric_raises_stops_the_run_in_a_sentence():
+    class Odd(BaseException):
+        pass
+
+    def raises(_):
+        raise Odd("not an Exception")
+
+    with pytest.raises(RunStopped, match="Odd: not an Exception"):
+        Scoring(Counting(raises), CONTRACT, Ledger().stop).score(example(), prediction({}))

@@ -122,7 +122,7 @@ class DspyProvider:
             if renamed is error:
                 raise
             raise renamed from error
-        except (TypeError, ValueError, KeyError, AttributeError) as error:  # a reply of another shape
+        except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:  # a reply of another shape
             raise lm15.ProviderError(f"the reply is not a completion: {error}") from error
         return replies.read(response, route.dialect, route.definition.id if route.definition else None)
 

@@ -22,9 +22,15 @@ _BLOCKED = re.compile(
 _MALFORMED = ("MALFORMED_RESPONSE", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
 _TOO_LONG = re.compile(
     r"context[ _-]?(length|window|size)|exceed_context_size|prompt is too long|too many (input |prompt )?tokens"
-    r"|input (is|token count|length).*(too long|exceeds)|when context the overflows",
+    r"|input (is|token count|length).*(too long|exceeds)|when context the overflows"
+    r"|`?inputs`? (tokens \+|must have less than)|requested \d+ tokens\b.*\b(limit|maximum)"
+    r"|max(imum)? (prompt|input|sequence) length|(payload|request entity|content) too large",
     re.IGNORECASE,
 )
+_PAYLOAD_TOO_LARGE = 413
+_UNACCEPTED = (400, _PAYLOAD_TOO_LARGE, 422)
+_UNNAMED = (lm15.ServerError, lm15.ProviderError)
+"""What dspy's client makes of an error whose code it does not know, whatever its status."""
 _LIMIT_TOO_LARGE = re.compile(
     r"max_(completion_|output_)?tokens\W.*(too large|too high|maximum|at most|exceed|> )", re.IGNORECASE
 )
@@ -78,6 +84,11 @@ def rightly_named(error: lm15.LM15Error) -> lm15.LM15Error:
     >>> type(rightly_named(lm15.InvalidRequestError("maximum context length is 4096 tokens", status=400))).__name__
     'ContextLengthError'
     """
+    if not isinstance(error, lm15.ProviderError):
+        return error
+    too_long = _says_too_long(error)
+    if too_long and type(error) in _UNNAMED and error.status in _UNACCEPTED:
+        return _renamed(error, lm15.ContextLengthError)
     if not isinstance(error, lm15.InvalidRequestError):
         return error
     said = _first_line(error)
@@ -91,7 +102,7 @@ def rightly_named(error: lm15.LM15Error) -> lm15.LM15Error:
         return _renamed(error, lm15.AuthError)
     if limit_is_too_large(error):
         return _renamed(error, lm15.InvalidRequestError)
-    if _TOO_LONG.search(f"{said} {error.provider_code or ''}") and not isinstance(error, lm15.ContextLengthError):
+    if too_long and not isinstance(error, lm15.ContextLengthError):
         return _renamed(error, lm15.ContextLengthError)
     return error
 
@@ -142,6 +153,11 @@ def _finish(response: Response) -> Any:
     unmapped: Any = (response.provider_data or {}).get("_lm15_unmapped") or ()
     said = next((entry["type"] for entry in unmapped if entry["path"].endswith("finish_reason")), None)
     return _FINISHES.get(str(said).lower(), response.finish_reason)
+
+
+def _says_too_long(error: lm15.ProviderError) -> bool:
+    words = f"{_first_line(error)} {error.provider_code or ''}"
+    return error.status == _PAYLOAD_TOO_LARGE or bool(_TOO_LONG.search(words))
 
 
 def _first_line(error: lm15.LM15Error) -> str:

@@ -85,3 +85,14 @@ def test_two_keys_in_two_threads_never_mix(store):
     sent = {(received.body["model"], received.headers["authorization"]) for received in server.requests}
     assert sent == {("model-A", "Bearer key-of-a"), ("model-B", "Bearer key-of-b")}
     assert len(server.requests) == 20
+
+
+def test_a_key_that_the_model_says_is_nowhere(timed_lm, store, tmp_path):
+    provider = ScriptedProvider(lambda _: "the key is sk-4f9aB27c, use it")
+    provider.secrets = ("sk-4f9aB27c",)
+    lm = timed_lm(provider)
+
+    assert lm("q") == ["the key is ***, use it"]
+    assert lm("q") == ["the key is ***, use it"], "from the store"
+    files = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"sk-4f9aB27c" not in files

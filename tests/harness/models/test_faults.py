@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness.errors import ProgramFailure
 from harness.models import faults
+from harness.models.remote.wire import CONNECT_SECONDS
 
 ALL = lm15.Config(max_tokens=9, temperature=0.0, seed=1, response_format={"type": "json_object"})
 
@@ -25,8 +26,8 @@ def _request(config=ALL):
         (lm15.RateLimitError("x"), "rate_limit", 8, 8),
         (lm15.TimeoutError("x"), "timeout", 2, 2),
         (lm15.ServerError("x"), "server_error", 4, 4),
-        (lm15.TransportError("x"), "connection", 4, 4),
-        (lm15.LockTimeoutError("x"), "connection", 4, 4),
+        (lm15.TransportError("x"), "connection", 3, 3),
+        (lm15.LockTimeoutError("x"), "connection", 3, 3),
         (lm15.ProviderError("the reply is not JSON", status=200), "unreadable_reply", 4, 4),
         (lm15.ProviderError("the reply is not a completion"), "unreadable_reply", 4, 4),
         (lm15.StreamAssemblyError("x"), "unreadable_reply", 4, 4),
@@ -97,6 +98,14 @@ def test_waits_are_spread_by_the_request_alone(number, attempt):
 
     assert 0.75 * 2 ** (attempt - 1) <= seconds <= 1.25 * 2 ** (attempt - 1)
     assert seconds == faults.seconds_to_wait(lm15.ServerError("x"), attempt, key)
+
+
+def test_a_host_that_accepts_no_connection_ends_the_run_within_ten_seconds():
+    tries = faults.attempts("connection", has_answered=False)
+    away = lm15.TransportError("no connection")
+    waits = sum(faults.seconds_to_wait(away, attempt, "f" * 64) for attempt in range(1, tries))
+
+    assert tries * CONNECT_SECONDS + waits < 10
 
 
 @pytest.mark.parametrize(

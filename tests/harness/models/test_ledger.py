@@ -310,6 +310,21 @@ def test_what_is_held_back_is_there_when_it_is_released(limit, name):
     assert refused(ledger) == f"the budget of {name} is spent"
 
 
+def test_the_last_measurement_is_held_back_at_the_price_of_the_longest_prompts_so_far():
+    ledger = Ledger(max_tokens=400)
+    for _ in range(10):
+        answered(ledger, "task")  # 10 tokens each, as short as the untuned prompt
+    ledger.hold_back(4)
+    for _ in range(5):
+        answered(ledger, "task", lm15.Usage(input_tokens=15, output_tokens=15))  # a candidate with demonstrations
+    assert refused(ledger, "task") is None, "250 spent, 4 at 30 held back"
+    answered(ledger, "task", lm15.Usage(input_tokens=15, output_tokens=15))
+    assert refused(ledger, "task"), "280 spent and 120 held back are the 400"
+    ledger.release()
+    for _ in range(4):
+        answered(ledger, "task", lm15.Usage(input_tokens=15, output_tokens=15))
+
+
 def test_what_is_held_back_is_of_one_role():
     ledger = Ledger(max_usd=10 * 1e-5)
     answered(ledger, "task")

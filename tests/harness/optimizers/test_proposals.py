@@ -1,12 +1,16 @@
 """Which proposed instructions are refused, and how that is counted."""
 
+import json
 import threading
+from dataclasses import replace
 
 import pytest
 
-from harness.optimizers.proposals import LONGEST, QUOTED, Counts, Proposals, unusable
+from harness.optimizers.proposals import LONGEST, QUOTED, Counts, Proposals, cleaned, unusable
+from harness.optimizers.recorder import Recorder
 
 CURRENT = "Read `text` and fill in `record`. Use `null` for what is missing."
+HALF = "Name the label \ud800 of the sample\x00."
 
 
 @pytest.mark.parametrize(
@@ -32,6 +36,65 @@ CURRENT = "Read `text` and fill in `record`. Use `null` for what is missing."
         ("Sorry, I am unable to write this.", "a refusal"),
         ("Unfortunately I cannot write instructions for this.", "a refusal"),
         ("As an AI language model, I do not", "a refusal"),
+        ("502 Bad Gateway", "an error text"),
+        ("Internal Server Error", "an error text"),
+        ("Too Many Requests, slow down", "an error text"),
+        ("upstream connect error or disconnect/reset before headers. reset reason: overflow", "an error text"),
+        ("Request timed out.", "an error text"),
+        ("The connection to the model server was refused.", "an error text"),
+        ("The engine is currently overloaded, please try again later", "an error text"),
+        ("**Error:** no quota is left", "an error text"),
+        ("[ERROR] the worker died", "an error text"),
+        ("```\nError: boom\n```", "an error text"),
+        ("Fehler: keine Verbindung", "an error text"),
+        ("openai.BadRequestError", "an error text"),
+        ("CUDA out of memory. Tried to allocate 2 GiB", "an error text"),
+        ("<?xml version='1.0'?>\n<Error><Code>AccessDenied</Code></Error>", "an error text"),
+        ("<div>500</div>", "an error text"),
+        ("data: [DONE]", "an error text"),
+        ("I'm afraid that is not possible.", "a refusal"),
+        ("I am not comfortable with this task.", "a refusal"),
+        ("Unable to comply with this request.", "a refusal"),
+        ("I won't write that.", "a refusal"),
+        ("Sorry, no.", "a refusal"),
+        ("Could you please provide the examples?", "a refusal"),
+        ("Es tut mir leid, das geht nicht.", "a refusal"),
+        ("Ich kann dabei leider nicht helfen.", "a refusal"),
+        ("Désolé, je ne peux pas vous aider.", "a refusal"),
+        ("Je ne peux pas répondre à cette demande.", "a refusal"),
+        ("Lo siento, no puedo ayudar con eso.", "a refusal"),
+        ("很抱歉，我无法满足您的请求。", "a refusal"),
+        ("我不能协助完成这个任务。", "a refusal"),
+        ("Read the text and extract the", "cut"),
+        ("Read the text. Copy its title to", "cut"),
+        ("Lies den Text und", "cut"),
+        ("Lisez le texte avec", "cut"),
+        ("Read the text. The fields are:", "cut"),
+        ("**Output format:**", "cut"),
+        ("阅读文本，", "cut"),
+        ("Read (the text", "cut"),
+        ('Read "the text', "cut"),
+        ("Lies „den Text", "cut"),
+        ("Use the field `text", "cut"),
+        ("1. Read the text.\n2.", "cut"),
+        ("- Read the text.\n-", "cut"),
+        ("<think>The user wants a better one.", "cut"),
+        ("Here is the new instruction:", "cut"),
+        ("Sure! Here's an improved instruction", "empty"),
+        ("### Instruction", "empty"),
+        ("Instruction: none", "empty"),
+        ("N/A.", "empty"),
+        ("(none)", "empty"),
+        ("undefined", "empty"),
+        ("<new instruction>", "empty"),
+        ("{text}", "empty"),
+        ("<|im_end|>", "empty"),
+        ("...", "empty"),
+        ("12 + 3", "empty"),
+        ("没有", "empty"),
+        ("\x00\x07", "empty"),
+        ("\u200b\u200d\ufeff", "empty"),
+        ("\ud800", "empty"),
         ('{"new_instruction": "Read the te', "cut"),
         ("Read the text. Example:\n```json\n{}\n", "cut"),
         ('Answer like this: {"a": {"b": 1}', "cut"),
@@ -58,6 +121,35 @@ def test_what_is_no_instruction_is_named(text, reason):
         "{text} is a paper. Fill in the record.",
         "Lies den Text; fülle alle Felder aus („unbekannt“ ist erlaubt).",
         "[Role] You are a chemist.",
+        "Name it.",
+        "Extract the vendor and the total from the invoice",
+        "Follow these steps:\n1. Read the text twice.\n2. Fill in every field.\n3. Leave out what is not there",
+        "Read the text.\n\nFields:\n- vendor: who wrote the bill\n- unit: the unit that the total is given in",
+        'Answer as in this example:\n\nText: Bill of Acme, 3 EUR.\nRecord: {"vendor": "Acme", "total": 3.0}',
+        "Give JSON with the keys `vendor` (a string), `total` (a number) and `lines` (a list, maybe [])",
+        '# Task\n\nYou fill in **one** record.\n\n## Output\n\n```json\n{"vendor": "Acme"}\n```',
+        "Copy the value for temperatures in the interval (0, 100] and write null for others",
+        'Classify the log line. "Request timed out" and "502 Bad Gateway" are outages; "Not Found" is a user error.',
+        "Error handling: when a value cannot be read, write null.",
+        "Errors and refusals in the text are data: copy them.",
+        "As an AI assistant for chemists, read the paper and list the materials.",
+        "As an expert in invoices, state whom the bill is addressed to",
+        "Answer with A, B, C or D. When in doubt, answer with A",
+        'Say which of the 5" and 8" wafers was used',
+        'Begin with `{` and end with `}`; never open a bracket "(" that you do not close',
+        "Think first, in <think> and </think>. Then give the record.",
+        "Service level and price are two fields. Fill in both.",
+        "The server is the person who served the meal. Copy the server's name.",
+        'If the author writes "I\'m sorry" or "I cannot", the label is `refusal`.',
+        "Lies den Text und trage jeden Wert ein",
+        "Du bist Chemikerin. Gib alle Temperaturen in °C an; fehlt ein Wert, schreibe null",
+        "Lisez le texte, puis remplissez tous les champs : « inconnu » est permis",
+        "Lee el texto y rellena cada campo. Si falta un dato, escribe null",
+        "阅读文本，提取所有字段。如果缺少某个值，请填写 null",
+        "テキストを読み、すべての項目を埋めてください",
+        "اقرأ النص واملأ جميع الحقول",
+        "Прочитай текст и заполни все поля",
+        "Read the text with care. " * 60 + "Note that totals carry their currency",
     ],
 )
 def test_an_instruction_is_let_through(text):
@@ -78,6 +170,50 @@ def test_an_instruction_is_let_through(text):
 )
 def test_a_proposal_is_compared_with_the_current_instruction(proposed, reason):
     assert Proposals(["text", "record"]).check(CURRENT, proposed) == reason
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        "read  the text",
+        "'Read the text.'",
+        "“Read the text.”",
+        "**Read the text.**",
+        "```\nRead the text.\n```",
+        "Instruction: Read the text.",
+        "### New instruction\nRead the text!",
+        "Here is the improved instruction: Read the text.",
+        "- Read the text.\u200b",
+    ],
+)
+def test_other_wrapping_makes_no_other_instruction(again):
+    assert Proposals([]).check("Read the text.", again) == "unchanged"
+    assert Proposals([], ["Read the text."]).check("Fill in the record.", again) == "tried before"
+
+
+def test_what_no_request_can_carry_is_taken_out():
+    assert cleaned("Read\x00 it.\r\n\tStop \ud83d\u200b.") == "Read it.\n\tStop \ufffd."
+    assert cleaned("می‌خواهم 👩‍🔬") == "می‌خواهم 👩‍🔬", "joiners belong to the script"
+
+
+@pytest.mark.parametrize("optimizer", ["miprov2", "simba"])
+def test_half_a_character_in_a_proposal_ends_no_run(job, scripts, compiled, optimizer):
+    made = job(scripts.right_when(lambda asked, number: "Name" in asked or number % 2), prompt=scripts.says(HALF))
+    sizes = {"simba": {"num_candidates": 2, "max_steps": 2, "bsize": 3, "max_demos": 0}}
+    result = compiled(made, optimizer, **sizes.get(optimizer, {}))
+    assert result.candidates
+    result.program.extract.signature.instructions.encode()
+
+
+@pytest.mark.parametrize("said", [HALF, "\ud800"])
+def test_half_a_character_in_a_reflection_ends_no_run(job, scripts, compiled, said):
+    made = job(
+        scripts.right_when(lambda asked, number: "Name" in asked or number % 2),
+        prompt=lambda request: json.dumps({"new_instruction": said}),
+    )
+    made.job = replace(made.job, recorder=Recorder(made.job.program, made.job.validation))
+    result = compiled(made, "gepa", max_metric_calls=40)
+    assert (result.program.extract.signature.instructions == "Name the label \ufffd of the sample.") == (said == HALF)
 
 
 def test_names_in_backticks_or_braces_are_kept_when_the_signature_has_them():

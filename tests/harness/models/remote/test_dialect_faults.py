@@ -95,11 +95,27 @@ def test_a_rate_limit_in_tokens_is_no_overlong_input(dialect, words):
         (OLLAMA, "prompt is too long: 9000 tokens", None),
         (ANTHROPIC, "prompt is too long: 201000 tokens > 200000 maximum", None),
         (GEMINI, "The input token count (1200000) exceeds the maximum number of tokens allowed", None),
+        (OPENAI, "Requested 9000 tokens, the limit is 8192", None),
+        (OPENAI, "This model's maximum prompt length is 8192 but the request contains 9000 tokens.", None),
+        (OPENAI, "Input validation error: `inputs` must have less than 4095 tokens. Given: 9000", None),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
 def test_an_overlong_input_is_known_by_its_words(dialect, words, code):
     assert type(error_of(Fault(400, words, code), dialect)) is lm15.ContextLengthError
+
+
+@every_dialect
+def test_a_payload_too_large_is_an_overlong_input(dialect):
+    assert type(error_of(Fault(413, "Payload Too Large"), dialect)) is lm15.ContextLengthError
+    assert type(error_of(Reply(413, b"<html>"), dialect)) is lm15.ContextLengthError
+
+
+@every_dialect
+def test_an_overlong_input_may_be_called_unprocessable(dialect):
+    words = "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000 `inputs` tokens"
+
+    assert type(error_of(Fault(422, words), dialect)) is lm15.ContextLengthError
 
 
 def test_an_output_limit_that_is_too_large_is_a_wrong_setting():
@@ -161,6 +177,6 @@ def test_a_server_that_accepts_no_connection_is_told_from_one_that_is_slow(monke
 
     monkeypatch.setattr(socket, "create_connection", refuse)
     provider = DspyProvider("judge", ModelConfig("openai/x", api_base="http://192.0.2.1/v1"), {})
-    with pytest.raises(lm15.TransportError, match=r"no connection within 3 seconds: .* models\.judge\.api_base"):
+    with pytest.raises(lm15.TransportError, match=r"no connection within 2 seconds: .* models\.judge\.api_base"):
         provider.complete(QUESTION)
     provider.close()
