@@ -106,7 +106,7 @@ def rates(draw: Draw, n: int, sets: int) -> dict[str, float]:
     for number in range(sets):
         before, after = draw(rng, n)
         difference = paired_difference(before.tolist(), after.tolist(), seed=number, resamples=RESAMPLES)
-        found.append(verdict(difference, difference))
+        found.append(verdict(difference, difference, difference))
     return {name: found.count(name) / sets for name in ("improved", "worse")}
 
 

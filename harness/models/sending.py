@@ -145,7 +145,8 @@ class Sender:
             if fault.is_answered_otherwise:
                 return True
             met[fault.name] += 1
-            if met[fault.name] < faults.attempts(fault.name, has_answered=self._limits.has_answered):
+            too_large = getattr(fault.error, "provider_code", None) == "reply_too_large"  # the next would be, too
+            if not too_large and met[fault.name] < faults.attempts(fault.name, has_answered=self._limits.has_answered):
                 return True
             if met[fault.name] > 1:
                 fault.sentence += f" ({met.total()} attempts)"

@@ -215,5 +215,5 @@ def test_preflight_stops_at_a_model_that_is_not_there(store):
 
 def test_where_providers_are_given_no_other_model_is_called():
     endpoints = Endpoints(environ={}, providers={"openai/mine": ScriptedProvider(["x"], "openai/mine")})
-    with pytest.raises(UsageError, match="no provider was given for 'openai/mien'.*did you mean 'openai/mine'"):
+    with pytest.raises(UsageError, match=r"no provider was given for 'openai/mien'.*did you mean 'openai/mine'"):
         endpoints.find("task", ModelConfig("openai/mien"))
