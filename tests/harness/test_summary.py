@@ -227,7 +227,7 @@ def test_a_plan_shows_splits_roles_arguments_and_calls():
         "openai/big",
         "at most 1,808;",
         "4 of them for the last measurement on test",
-        "at most about $0.0051 (1,200 + 80 tokens a call: one token per 4 characters)",
+        "about $0.0051 for all planned calls (1,200 + 80 tokens a call: one token per 4 characters)",
         "unknown, for no price is known",
         "at most 4;",
         "note: one record does not fit",
