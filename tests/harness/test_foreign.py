@@ -1,5 +1,7 @@
 """A user's own code: whatever it raises, when it is loaded, made or asked, is one sentence that names it."""
 
+import re
+
 import pytest
 
 from harness.assembly import load_experiment
@@ -115,7 +117,8 @@ PLACES = [
 def complaint(change):
     with pytest.raises(UsageError) as error:
         load_experiment("experiment.yaml", [change])
-    return str(error.value)
+    # Where Python noticed the recursion ("... in comparison") is Python's own matter, and differs from run to run.
+    return re.sub(r"(recursion depth exceeded)( [a-zA-Z ]+)?$", r"\1", str(error.value))
 
 
 @pytest.mark.parametrize("how", RAISED)
