@@ -10,7 +10,7 @@ import contextvars
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -103,17 +103,21 @@ def evaluate(
         HarnessError: the program itself is broken: it raises on every example.
     """
     rows: list[Row | None] = [None] * len(examples)
+    arrived: list[Row] = []
     bugs: list[BaseException] = []
+    is_silent = True
     try:
         with progress.phase(f"{name} on {split}", len(examples)) as phase:
             for index, row, bug in _outcomes(program, examples, measure, runtime, replicate):
                 rows[index] = row
+                arrived.append(row)
                 phase.advance()
                 if bug is not None:
                     bugs.append(bug)
-                so_far = [row for row in rows if row is not None]
-                _refuse_broken_program(bugs, so_far, len(examples))
-                _refuse_silent_metric(so_far, len(examples), measure, runtime)
+                _refuse_broken_program(bugs, arrived, len(examples))
+                is_silent = is_silent and row.failure is not None
+                if is_silent:
+                    _refuse_silent_metric(arrived, len(examples), measure, runtime)
     except RunStopped as stopped:
         if not keep_partial or stopped.reason is not StopReason.BUDGET:
             raise
@@ -177,15 +181,12 @@ def _outcomes(
             ): index
             for index, example in enumerate(examples)
         }
-        while waiting:
-            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            # Answers first: a spent budget must not lose what was measured beside it.
-            for future in sorted(finished, key=_ended_in_an_error):
-                if _budget_is_spent(future):
-                    pool.shutdown(wait=True, cancel_futures=True)
-                    yield from _measured(waiting)
-                index = waiting.pop(future)
-                yield index, *future.result()
+        for future in as_completed(list(waiting)):
+            if _budget_is_spent(future):  # it must not lose what was measured beside it
+                pool.shutdown(wait=True, cancel_futures=True)
+                yield from _measured(waiting)
+            index = waiting.pop(future)
+            yield index, *future.result()
 
 
 def _measured(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -120,15 +120,12 @@ def _outcomes(
         pool.submit(contextvars.copy_context().run, _ask, loaded, document, lm): document for document in documents
     }
     try:
-        while waiting:
-            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            # Answers first: an exception that ends the loop must not lose what was finished beside it.
-            for future in sorted(finished, key=lambda each: each.exception() is not None):
-                outcome = future.result()
-                yield waiting.pop(future), outcome
+        for future in as_completed(list(waiting)):
+            outcome = future.result()
+            yield waiting.pop(future), outcome
     except GeneratorExit:
         raise
-    except BaseException:
+    except BaseException:  # it ends the loop, and must not lose what was finished beside it
         pool.shutdown(wait=True, cancel_futures=True)
         for future, document in waiting.items():
             if future.done() and not future.cancelled() and future.exception() is None:

@@ -16,7 +16,7 @@ from harness.optimizers.feedback import (
 )
 from harness.scoring import Scoring
 from metrics import RecordMetric
-from metrics.score import Score
+from metrics.score import Score, UnscoredError
 from programs.contract import OutputContract
 
 CONTRACT = OutputContract("record", ("text",), {"type": "object"})
@@ -37,7 +37,7 @@ class Judge:
         return self.score
 
     def compare(self, expected, predicted):
-        raise NotImplementedError
+        raise UnscoredError("it needs the source")
 
 
 def metric_of(judge):
