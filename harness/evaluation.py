@@ -6,13 +6,12 @@ into a score, so programs are measured here. What has no answer has no score: se
 
 from __future__ import annotations
 
-import contextvars
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from harness.models.ledger import Ledger
 from harness.progress import Progress
 from harness.results import Evaluation, Row
 from harness.scoring import Scoring
+from harness.side_by_side import side_by_side
 from metrics.score import Score
 from metrics.statistics import Aggregate, aggregate
 from programs.contract import OutputContract, RecordError
@@ -108,16 +108,18 @@ def evaluate(
     is_silent = True
     try:
         with progress.phase(f"{name} on {split}", len(examples)) as phase:
-            for index, row, bug in _outcomes(program, examples, measure, runtime, replicate):
-                rows[index] = row
-                arrived.append(row)
-                phase.advance()
-                if bug is not None:
-                    bugs.append(bug)
-                _refuse_broken_program(bugs, arrived, len(examples))
-                is_silent = is_silent and row.failure is not None
-                if is_silent:
-                    _refuse_silent_metric(arrived, len(examples), measure, runtime)
+            work = partial(_measure_one, program, measure=measure, runtime=runtime, replicate=replicate)
+            with closing(side_by_side(work, examples, threads=runtime.threads, stop=runtime.stop)) as outcomes:
+                for index, (row, bug) in outcomes:
+                    rows[index] = row
+                    arrived.append(row)
+                    phase.advance()
+                    if bug is not None:
+                        bugs.append(bug)
+                    _refuse_broken_program(bugs, arrived, len(examples))
+                    is_silent = is_silent and row.failure is not None
+                    if is_silent:
+                        _refuse_silent_metric(arrived, len(examples), measure, runtime)
     except RunStopped as stopped:
         if not keep_partial or stopped.reason is not StopReason.BUDGET:
             raise
@@ -166,70 +168,8 @@ def _value(score: Score | None) -> float | None:
     return None if score is None else score.value
 
 
-def _outcomes(
-    program: dspy.Module, examples: Sequence[dspy.Example], measure: Measure, runtime: Runtime, replicate: int
-) -> Iterator[tuple[int, Row, BaseException | None]]:
-    """(index, row, program bug) in the order of completion; one thread runs in the caller's thread."""
-    if runtime.threads == 1:
-        for index, example in enumerate(examples):
-            yield index, *_measure_one(program, example, measure, runtime, replicate)
-        return
-    with _Pool(runtime) as pool:
-        waiting: dict[Future[tuple[Row, BaseException | None]], int] = {
-            pool.submit(
-                contextvars.copy_context().run, _measure_one, program, example, measure, runtime, replicate
-            ): index
-            for index, example in enumerate(examples)
-        }
-        for future in as_completed(list(waiting)):
-            if _budget_is_spent(future):  # it must not lose what was measured beside it
-                pool.shutdown(wait=True, cancel_futures=True)
-                yield from _measured(waiting)
-            index = waiting.pop(future)
-            yield index, *future.result()
-
-
-def _measured(
-    waiting: Mapping[Future[tuple[Row, BaseException | None]], int],
-) -> Iterator[tuple[int, Row, BaseException | None]]:
-    """What ended well among the futures that nobody waits for any longer."""
-    for future, index in waiting.items():
-        if future.done() and not future.cancelled() and not _ended_in_an_error(future):
-            yield index, *future.result()
-
-
-def _ended_in_an_error(future: Future[Any]) -> bool:
-    return future.exception() is not None
-
-
-def _budget_is_spent(future: Future[Any]) -> bool:
-    error = future.exception()
-    return isinstance(error, RunStopped) and error.reason is StopReason.BUDGET
-
-
-class _Pool:
-    """A thread pool that, when anything stops the loop, refuses further model calls and drops what is queued.
-
-    A spent budget needs no stop: the ledger refuses by itself, and may hold calls back for a later evaluation.
-    """
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._executor = ThreadPoolExecutor(max_workers=runtime.threads, thread_name_prefix="evaluate")
-
-    def __enter__(self) -> ThreadPoolExecutor:
-        return self._executor
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is not None:
-            stopped = error if isinstance(error, RunStopped) else RunStopped(StopReason.INTERRUPT, "interrupted")
-            if stopped.reason is not StopReason.BUDGET:
-                self._runtime.stop(stopped)
-        self._executor.shutdown(wait=True, cancel_futures=error is not None)
-
-
 def _measure_one(
-    program: dspy.Module, example: dspy.Example, measure: Measure, runtime: Runtime, replicate: int
+    program: dspy.Module, example: dspy.Example, *, measure: Measure, runtime: Runtime, replicate: int
 ) -> tuple[Row, BaseException | None]:
     started = time.perf_counter()
     with calls_of_this_context() as calls:

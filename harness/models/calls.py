@@ -7,7 +7,7 @@ variables, which dspy's own threads, `contextvars.copy_context` and asyncio carr
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -16,6 +16,7 @@ from harness.errors import RunStopped
 
 _rollout: ContextVar[_Rollout | None] = ContextVar("harness_rollout", default=None)
 _observed: ContextVar[Calls | None] = ContextVar("harness_observed_calls", default=None)
+_sending: ContextVar[Callable[[], None] | None] = ContextVar("harness_before_sending", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +121,25 @@ def note_stop(stop: RunStopped) -> None:
     calls = _observed.get()
     if calls is not None and calls.stopped is None:
         calls.stopped = stop
+
+
+@contextmanager
+def before_sending(tell: Callable[[], None]) -> Iterator[None]:
+    """Have `tell` called, inside and in contexts copied from it, whenever a request is about to be sent.
+
+    >>> with before_sending(lambda: print("waiting for an answer")):
+    ...     note_sending()
+    waiting for an answer
+    """
+    token = _sending.set(tell)
+    try:
+        yield
+    finally:
+        _sending.reset(token)
+
+
+def note_sending() -> None:
+    """Report that from now on an endpoint is waited for."""
+    tell = _sending.get()
+    if tell is not None:
+        tell()

@@ -212,16 +212,22 @@ class RoleEngine:
 
     def _once(self, question: Question) -> _Answer:
         """The answer from the store or the endpoint, for all who ask the same at this moment."""
+        known = self._stored(question)
+        if known is not None:  # then there is nothing to wait for, nor to keep from others
+            return known
         answer, led = self._store.once(
-            question.key, lambda: self._stored_or_fresh(question), waiting=self._ledger.check
+            question.key, lambda: self._stored(question) or self._fresh(question), waiting=self._ledger.check
         )
         return answer if led else replace(answer, paid=False)
 
-    def _stored_or_fresh(self, question: Question) -> _Answer:
+    def _stored(self, question: Question) -> _Answer | None:
         stored = self._store.get(question.key)
-        if stored is not None:
-            self._has_answered, self._answerable = True, question
-            return _Answer(response_from_dict(stored.response), stored.usd, paid=False)
+        if stored is None:
+            return None
+        self._has_answered, self._answerable = True, question
+        return _Answer(response_from_dict(stored.response), stored.usd, paid=False)
+
+    def _fresh(self, question: Question) -> _Answer:
         if self._store.cut_answer(question.key) is not None:
             self._has_answered = True
             self._ledger.replayed(self.role, lm15.Usage(), 0.0 if self._is_free else None)

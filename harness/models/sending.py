@@ -16,7 +16,7 @@ from dspy.lm15 import Request, Response
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from harness.models import answers, faults
-from harness.models.calls import Call, note_call
+from harness.models.calls import Call, note_call, note_sending
 from harness.models.ledger import Ledger, Price
 from harness.models.limits import Slot
 from harness.models.provider import Endpoint
@@ -162,6 +162,7 @@ class Sender:
         retrying = Retrying(
             retry=retry_if_exception(is_worth_another), wait=seconds_to_wait, sleep=self._sleep, reraise=True
         )
+        note_sending()
         with self._limits.whole_request(self._ledger.check):
             return retrying(attempt, question)
 

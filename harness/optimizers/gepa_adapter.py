@@ -7,14 +7,13 @@ read, or tells it to follow a form that the program's prompt does not have. So t
 
 from __future__ import annotations
 
-import contextvars
 import json
 import logging
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, TypeVar, cast
 
 import dspy
@@ -24,12 +23,12 @@ from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import AdapterParseError
 from gepa.core.adapter import EvaluationBatch, GEPAAdapter
 
-from harness.errors import RunStopped, StopReason
 from harness.evaluation import Runtime
 from harness.models.faults import program_failure
 from harness.models.prompt import prompt_adapter
 from harness.optimizers.feedback import AsFeedback, clipped, failure_text, unreadable_answer
 from harness.optimizers.proposals import CUT, EMPTY, ERROR_TEXT, REFUSAL, Proposals, cleaned, unusable
+from harness.side_by_side import side_by_side
 from programs.json_record import plain_data
 
 LOG = logging.getLogger("dspy.harness.gepa")
@@ -211,19 +210,8 @@ class ProgramAdapter(GEPAAdapter[dspy.Example, Answer, Any]):
 
     def _each(self, function: Callable[[dspy.Example], T], examples: Sequence[dspy.Example]) -> list[T]:
         """`function` of every example, in their order; whatever ends it, no call is in flight afterwards."""
-        threads = min(self._runtime.threads, len(examples))
-        if threads <= 1:
-            return [function(example) for example in examples]
-        with ThreadPoolExecutor(threads, thread_name_prefix="gepa") as pool:
-            futures = [pool.submit(contextvars.copy_context().run, function, example) for example in examples]
-            try:
-                return [future.result() for future in futures]
-            except BaseException as error:
-                pool.shutdown(wait=False, cancel_futures=True)
-                stopped = error if isinstance(error, RunStopped) else RunStopped(StopReason.INTERRUPT, "interrupted")
-                if stopped.reason is not StopReason.BUDGET:  # the ledger refuses by itself what the budget does not pay
-                    self._runtime.stop(stopped)
-                raise
+        answers = side_by_side(function, examples, threads=self._runtime.threads, stop=self._runtime.stop)
+        return [answer for _, answer in sorted(answers, key=itemgetter(0))]
 
     def _proposed(self, name: str, current: str, records: Sequence[Mapping[str, Any]]) -> str | None:
         with self._noting_failures(name):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextvars
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,6 +26,7 @@ from harness.prediction.output import PredictionOutput, refuse_output
 from harness.progress import Progress, SilentProgress
 from harness.references import load_object
 from harness.session import open_store
+from harness.side_by_side import side_by_side
 from harness.spec import ModelSpec
 from programs.contract import OutputContract, RecordError
 from programs.json_schema import dotted, short
@@ -96,7 +95,8 @@ def predict(
         before = written.finished
         todo = [document for document in documents if str(document.id) not in before]
         with (progress or SilentProgress()).phase(f"predict {source.name}", len(todo)) as phase:
-            for document, outcome in _outcomes(loaded, todo, lm, threads):
+            for index, outcome in side_by_side(lambda document: _ask(loaded, document, lm), todo, threads=threads):
+                document = todo[index]
                 if outcome.error is None:
                     written.add(document, outcome.answer)
                     answered += 1
@@ -105,34 +105,6 @@ def predict(
                     failed += 1
                 phase.advance()
     return PredictionCounts(len(documents), answered, len(documents) - len(todo), failed)
-
-
-def _outcomes(
-    loaded: LoadedProgram, documents: Sequence[Document], lm: dspy.LM, threads: int
-) -> Iterator[tuple[Document, _Outcome]]:
-    """What became of each document, in the order of completion. One thread works in the caller's own."""
-    if threads <= 1:
-        for document in documents:
-            yield document, _ask(loaded, document, lm)
-        return
-    pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="predict")
-    waiting: dict[Future[_Outcome], Document] = {
-        pool.submit(contextvars.copy_context().run, _ask, loaded, document, lm): document for document in documents
-    }
-    try:
-        for future in as_completed(list(waiting)):
-            outcome = future.result()
-            yield waiting.pop(future), outcome
-    except GeneratorExit:
-        raise
-    except BaseException:  # it ends the loop, and must not lose what was finished beside it
-        pool.shutdown(wait=True, cancel_futures=True)
-        for future, document in waiting.items():
-            if future.done() and not future.cancelled() and future.exception() is None:
-                yield document, future.result()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _ask(loaded: LoadedProgram, document: Document, lm: dspy.LM) -> _Outcome:

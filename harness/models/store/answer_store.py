@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -112,12 +111,7 @@ class AnswerStore:
             the result, and whether this caller's own `call` made it.
         """
 
-        def guard() -> AbstractContextManager[None]:
-            # Who will find an answer needs no lock: a replay writes nothing, not even beside the file.
-            stored = self._file.one("SELECT 1 FROM answers WHERE key = ?", (key,))
-            return nullcontext() if stored else self._locks.held(key, waiting)
-
-        return self._flights.get().do(key, call, waiting=waiting, guard=guard)
+        return self._flights.get().do(key, call, waiting=waiting, guard=lambda: self._locks.held(key, waiting))
 
     def put_failure(self, key: str, endpoint: str, kind: str, text: str) -> None:
         """Record why a request got no usable answer. Never served."""

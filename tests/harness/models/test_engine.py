@@ -10,6 +10,7 @@ from dspy import lm15
 from dspy.lm15 import Request
 
 from harness.errors import ProgramFailure, RunStopped
+from harness.models.calls import before_sending
 from harness.models.config import ModelConfig
 from harness.models.engine import calls_of_this_context
 from harness.models.ledger import Ledger
@@ -45,6 +46,17 @@ def test_an_equal_request_is_answered_from_the_store(scripted_lm, ledger):
     assert _ask(lm, "other") == ["2"]
     assert len(provider.requests) == 2
     assert ledger.usage()["task"] == RoleUsage(2, 1, 20, 10, None, {}, 10, 5, None)
+
+
+def test_a_replay_takes_no_lock_and_says_nothing_of_sending(scripted_lm, store, monkeypatch):
+    told, lm = [], scripted_lm(_numbered())
+    with before_sending(lambda: told.append("sent")):
+        _ask(lm)
+    assert told == ["sent"]
+    monkeypatch.setattr(store, "once", lambda *_, **__: pytest.fail("nothing to keep from others"))
+    with before_sending(lambda: told.append("sent")):
+        assert _ask(lm) == ["1"]
+    assert told == ["sent"]
 
 
 def test_the_second_run_sends_nothing(scripted_lm):

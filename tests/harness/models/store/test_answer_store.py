@@ -151,14 +151,6 @@ def test_the_locks_lie_beside_the_file_and_leave_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mlruns"]
 
 
-def test_a_replay_takes_no_lock(store, tmp_path):
-    store.put("k", "e", {"n": 1})
-    locks = tmp_path / "answers.db-locks"
-
-    assert store.once("k", lambda: list(locks.iterdir()), waiting=lambda: None) == ([], True)
-    assert len(store.once("other", lambda: list(locks.iterdir()), waiting=lambda: None)[0]) == 1
-
-
 def test_a_file_in_the_place_of_the_locks(tmp_path):
     (tmp_path / "answers.db-locks").write_text("")
 
