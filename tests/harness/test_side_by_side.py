@@ -149,7 +149,7 @@ def test_an_error_in_the_callers_thread():
     assert _until(
         ZeroDivisionError("integer division or modulo by zero"),
         side_by_side(work, range(9), threads=1, stop=stops.append),
-    ) == [0, 1]
+    ) == [1, 2]
     assert [stop.reason for stop in stops] == [StopReason.INTERRUPT]
 
 
