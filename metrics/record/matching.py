@@ -93,6 +93,8 @@ def match(expected: Item, predicted: Item, rules: Rules, ordered: frozenset[Patt
         rules: the rule of each place.
         ordered: the patterns of the items whose order matters.
     """
+    if not expected.lists.keys() & predicted.lists.keys():  # nothing to choose
+        return Match(expected, predicted, _alone(expected, predicted))
     root = _level((), [expected], [predicted], [0, 1], [0, 1], rules, ordered)
     present = sum(_weight(item, rules) for item in (expected, predicted))
     share = 0.0
@@ -100,7 +102,7 @@ def match(expected: Item, predicted: Item, rules: Rules, ordered: frozenset[Patt
         solution = _solve(root, share)
         union = present - float(solution.overlap[0, 0])
         better = float(solution.credit[0, 0]) / union if union > 0 else 0.0
-        if not root.inner or better <= share + _CLOSE or better >= 1.0 - _CLOSE:
+        if better <= share + _CLOSE or better >= 1.0 - _CLOSE:
             return _matched(solution, 0, 0)
         share = better
 
@@ -195,16 +197,24 @@ def _promising(solution: _Solution) -> Iterator[tuple[int, int]]:
 
 def _matched(solution: _Solution, row: int, column: int) -> Match:
     level = solution.level
-    found = Match(level.expected[row], level.predicted[column])
+    expected, predicted = level.expected[row], level.predicted[column]
+    lists = _alone(expected, predicted)
     by_pattern = {one.level.pattern: one for one in solution.inner}
-    for pattern in dict.fromkeys([*level.expected[row].lists, *level.predicted[column].lists]):
-        expected, predicted = (item.lists.get(pattern, []) for item in (level.expected[row], level.predicted[column]))
-        found.lists[pattern] = (
-            _matches(by_pattern[pattern], row, column)
-            if expected and predicted
-            else [*(Match(one, None) for one in expected), *(Match(None, one) for one in predicted)]
-        )
-    return found
+    for pattern in lists:
+        if expected.lists.get(pattern) and predicted.lists.get(pattern):
+            lists[pattern] = _matches(by_pattern[pattern], row, column)
+    return Match(expected, predicted, lists)
+
+
+def _alone(expected: Item, predicted: Item) -> dict[Pattern, list[Match]]:
+    """The lists of two items, no item of which has a counterpart."""
+    return {
+        pattern: [
+            *(Match(one, None) for one in expected.lists.get(pattern, ())),
+            *(Match(None, one) for one in predicted.lists.get(pattern, ())),
+        ]
+        for pattern in dict.fromkeys([*expected.lists, *predicted.lists])
+    }
 
 
 def _matches(solution: _Solution, parent_row: int, parent_column: int) -> list[Match]:

@@ -205,7 +205,7 @@ class CompactAdapter(ReAsking, dspy.JSONAdapter):
     ) -> str:
         """The value of the only input, or one `name: value` line per input; the same for demo and question."""
         values = {
-            name: format_field_value(field_info=field, value=inputs[name])
+            name: _shown(inputs[name], field)
             for name, field in signature.input_fields.items()
             if inputs.get(name) is not None
         }
@@ -280,6 +280,11 @@ def _response_format(signature: type[Signature], *, with_schema: bool) -> dict[s
         return {"type": "json_object"}
     layout = _layout(signature)
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": layout.sent, "strict": layout.strict}}
+
+
+def _shown(value: Any, field: Any) -> Any:
+    # dspy makes a pydantic type for every value it shows, which for a text is a long way to the same text.
+    return value if type(value) is str else format_field_value(field_info=field, value=value)
 
 
 def _plain(value: Any, annotation: Any) -> Any:
