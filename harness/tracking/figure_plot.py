@@ -41,6 +41,9 @@ _COLOURS = (
 _LARGEST = 1e250
 """Matplotlib's own arithmetic overflows not far beyond."""
 
+_MOST_DECADES = 100.0
+"""On either side of 1, for the same reason."""
+
 Ends = tuple[tuple[float, float], tuple[float, float]]
 """Where the two axes end."""
 
@@ -86,7 +89,7 @@ def _draw(plot: Axes, pair: Pair, number: int, ends: Ends) -> Line2D:
     """Both sides of one series; returns its line of the legend."""
     colour = _COLOURS[number % len(_COLOURS)] if pair.true else "black"
     if pair.true:
-        points = _drawn(pair.true.points)
+        points = np.clip(_drawn(pair.true.points), *np.array(ends).T)
         plot.plot(*points.T, "o-", color=colour, markersize=5, linewidth=1, fillstyle="none")
     if pair.predicted:
         points = _drawn(pair.predicted.points)
@@ -131,7 +134,7 @@ def _ends(true: NDArray[np.float64], predicted: NDArray[np.float64], is_log: boo
     """From the lowest to the highest value, at most a fifth of the true range beyond the true values."""
     if is_log:
         low, high = _ends(np.log10(true), np.log10(predicted[predicted > 0]), False)
-        return 10.0 ** max(low, -300.0), 10.0 ** min(high, 300.0)
+        return 10.0 ** max(low, -_MOST_DECADES), 10.0 ** min(high, _MOST_DECADES)
     low, high = float(true.min()), float(true.max())
     length = (high - low) or abs(high) or 1.0
     lowest, highest = float(predicted.min(initial=low)), float(predicted.max(initial=high))

@@ -38,11 +38,13 @@ class Axes:
 
     Attributes:
         is_log: whether x and y are logarithmic.
+        is_flat: whether all true values are one, so that the length is made up.
         magnitude: keeps values near the largest float from overflowing; shape (2,), like the others.
         start, length: in magnitudes.
     """
 
     is_log: tuple[bool, bool]
+    is_flat: tuple[bool, bool]
     magnitude: Values
     start: Values
     length: Values
@@ -68,8 +70,8 @@ def axes_of(series: Sequence[Series], x_scale: Scale = "auto", y_scale: Scale = 
     ((False, True), [[0.25, 0.5]])
     """
     points = np.concatenate([each.points for each in series]) if series else np.empty((0, 2))
-    (x_is_log, *x), (y_is_log, *y) = _axis(points[:, 0], x_scale), _axis(points[:, 1], y_scale)
-    return Axes((x_is_log, y_is_log), *np.array([x, y]).T)
+    (x_log, x_flat, *x), (y_log, y_flat, *y) = _axis(points[:, 0], x_scale), _axis(points[:, 1], y_scale)
+    return Axes((x_log, y_log), (x_flat, y_flat), *np.array([x, y]).T)
 
 
 def own_lengths(places: Points) -> Values:
@@ -78,16 +80,17 @@ def own_lengths(places: Points) -> Values:
     return np.where((lengths > _FLAT) & (lengths < 1.0 - _FLAT), lengths, 1.0)
 
 
-def _axis(values: Values, scale: Scale) -> tuple[bool, float, float, float]:
-    """Whether it is logarithmic, its magnitude, start and length."""
+def _axis(values: Values, scale: Scale) -> tuple[bool, bool, float, float, float]:
+    """Whether it is logarithmic and whether it is flat, its magnitude, start and length."""
     if not len(values):
-        return scale == "log", 1.0, 0.0, 1.0
+        return scale == "log", True, 1.0, 0.0, 1.0
     is_log = bool(values.min() > 0) and (scale == "log" or (scale == "auto" and _looks_logarithmic(values)))
     if is_log:
         values = np.log10(values)
     magnitude = 1.0 if is_log else float(np.abs(values).max()) or 1.0
     low, high = float(values.min()) / magnitude, float(values.max()) / magnitude
-    return is_log, magnitude, low, high - low if high - low > _FLAT else 1.0
+    is_flat = high - low <= _FLAT
+    return is_log, is_flat, magnitude, low, 1.0 if is_flat else high - low
 
 
 def _looks_logarithmic(values: Values) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any
 
+import numpy as np
+
 from metrics.evaluators.text import is_number
-from metrics.figure.axes import SCALES, Scale, axes_of
+from metrics.figure.axes import FAR, SCALES, Axes, Scale, axes_of
 from metrics.figure.established import FigureExtractionMetric
 from metrics.figure.feedback import feedback, what_is_off
 from metrics.figure.labels import LABEL_WEIGHTS, label_scores
@@ -147,7 +150,7 @@ class FigureMetric:
             **counts(found, false),
             "series": [_described(pair, fault) for pair, fault in zip(pairs, faults, strict=True)],
             "log_axes": [name for name, is_log in zip("xy", axes.is_log, strict=True) if is_log],
-            "established": _established(truth, read),
+            "established": _established(truth, read, found, axes),
         }
         return Score(min(value, 1.0), said or "all series are right", {**parts, **labels}, details=details)
 
@@ -163,13 +166,34 @@ def _described(pair: Pair, fault: str) -> dict[str, Any]:
     return {**described, "fault": fault} if fault else described
 
 
-def _established(truth: Figure, read: Figure) -> float | None:
+def _established(truth: Figure, read: Figure, found: Sequence[Pair], axes: Axes) -> float | None:
     """The published error of what could be read; None where it has no answer or none that a report can show."""
+    measured = _already_measured(truth, read, found, axes)
+    if measured is not None:
+        return measured
     given, true = (
         {"name_to_coordinates": {series.name: series.given for series in figure.series}} for figure in (read, truth)
     )
     try:
-        error = FigureExtractionMetric()(given, true)
+        return FigureExtractionMetric()(given, true)
     except ValueError:
         return None
-    return error if error is not None and math.isfinite(error) else None
+
+
+def _already_measured(truth: Figure, read: Figure, found: Sequence[Pair], axes: Axes) -> float | None:
+    """The same from the distances at hand, where they are those of its definition: on most figures."""
+    if any((*axes.is_log, *axes.is_flat)):
+        return None
+    names = {series.name for series in read.series}
+    common = [series.name for series in truth.series if series.name in names]
+    pairs = {pair.name: pair for pair in found if pair.predicted and pair.predicted.name == pair.name}
+    errors: list[float] = []
+    for name in common:
+        pair = pairs.get(name)
+        if pair is None or pair.predicted is None or pair.points is None:
+            return None
+        distances = pair.points.to_true
+        if len(distances) != len(pair.predicted.given) or distances.max(initial=0.0) >= FAR / 2:
+            return None
+        errors.append(float(np.sqrt(np.mean(distances**2))) if len(distances) else 0.0)
+    return math.fsum(errors) / len(errors) if errors else None

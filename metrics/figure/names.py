@@ -120,19 +120,21 @@ def name_matrix(rows: Sequence[str], columns: Sequence[str]) -> tuple[NDArray[np
 
 
 def resolved(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Each name as `known` writes it, where one of `known` alone is the same name; else as it is.
+    """Each name as `known` writes it, where one of `known` alone is the same in the strictest form that fits.
 
     >>> resolved(["Ru/Ce02", "blank", "Pd"], ["Ru/CeO2", "Blank"])
     ['Ru/CeO2', 'Blank', 'Pd']
     """
-    known = list(dict.fromkeys(known))
-    distinct = list(dict.fromkeys(names))
-    _, same = name_matrix(known, distinct)
-    found = dict(zip(distinct, distinct, strict=True))
-    for column, name in enumerate(distinct):
-        rows = np.flatnonzero(same[:, column])
-        if len(rows) == 1:
-            found[name] = known[rows[0]]
+    tables: list[tuple[Form, dict[Hashable, set[str]]]] = []
+    for form in FORMS:
+        table: dict[Hashable, set[str]] = {}
+        for name in known:
+            table.setdefault(form(name), set()).add(name)
+        tables.append((form, table))
+    found: dict[str, str] = {}
+    for name in set(names):
+        fitting = next((table[form(name)] for form, table in tables if form(name) in table), set[str]())
+        found[name] = next(iter(fitting)) if len(fitting) == 1 else name
     return [found[name] for name in names]
 
 

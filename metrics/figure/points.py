@@ -65,6 +65,7 @@ class PointScore:
         found: credit of each true point, 0..1.
         false: how false each predicted point is, 0..1.
         nearest: for each true point, which predicted point is nearest to it (meaningless where there is none).
+        to_true: from each predicted point the distance to the nearest true one (infinite where there is none).
         right: the number of predicted points that are right, a sum of credits.
     """
 
@@ -74,6 +75,7 @@ class PointScore:
     found: Distances
     false: Distances
     nearest: Indices
+    to_true: Distances
     right: float
 
 
@@ -92,8 +94,8 @@ def compare_points(true: Points, predicted: Points, tolerance: Tolerance, unread
     (0.667, 1.0, 0.667)
     """
     if not len(true) or not len(predicted):
-        found, false = np.zeros(len(true)), np.ones(len(predicted))
-        return PointScore(0.0, 0.0, 0.0, found, false, np.zeros(len(true), dtype=np.intp), 0.0)
+        found, false, nearest = np.zeros(len(true)), np.ones(len(predicted)), np.zeros(len(true), dtype=np.intp)
+        return PointScore(0.0, 0.0, 0.0, found, false, nearest, np.full(len(predicted), np.inf), 0.0)
     to_predicted, nearest = _nearest(true, predicted)
     to_true, _ = _nearest(predicted, true)
     found = tolerance.credit(to_predicted)
@@ -103,9 +105,9 @@ def compare_points(true: Points, predicted: Points, tolerance: Tolerance, unread
     recall = float(found.mean())
     right, wrong = float(best.sum()), float(false.sum()) + unreadable
     if not right:
-        return PointScore(0.0, 0.0, 0.0, found, false, nearest, 0.0)
+        return PointScore(0.0, 0.0, 0.0, found, false, nearest, to_true, 0.0)
     value = 1.0 / (1.0 / recall + wrong / right)
-    return PointScore(min(value, 1.0), recall, right / (right + wrong), found, false, nearest, right)
+    return PointScore(min(value, 1.0), recall, right / (right + wrong), found, false, nearest, to_true, right)
 
 
 def nearest_distances(points: Points, others: Points) -> Distances:

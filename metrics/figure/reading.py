@@ -94,10 +94,9 @@ def distinct(points: Points) -> Points:
     >>> distinct(np.array([[2.0, 0.0], [1.0, 5.0], [2.0, 0.0]])).tolist()
     [[1.0, 5.0], [2.0, 0.0]]
     """
-    order = np.lexsort((points[:, 1], points[:, 0]))
-    ordered = points[order]
-    if len(ordered) < 2:
-        return ordered
+    if (points[1:, 0] > points[:-1, 0]).all():  # as most series are written
+        return points
+    ordered = points[np.lexsort((points[:, 1], points[:, 0]))]
     new = np.ones(len(ordered), dtype=bool)
     new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     return ordered[new]
@@ -111,10 +110,11 @@ def pairs_of_numbers(given: Sequence[Any]) -> Points | None:
     """
     if not set(map(type, given)) <= {list, tuple} or set(map(len, given)) != {2}:
         return None
-    if not set(map(type, chain.from_iterable(given))) <= {int, float}:
+    numbers = list(chain.from_iterable(given))
+    if not set(map(type, numbers)) <= {int, float}:
         return None
     try:
-        points = np.fromiter(chain.from_iterable(given), np.float64, 2 * len(given)).reshape(-1, 2)
+        points = np.fromiter(numbers, np.float64, len(numbers)).reshape(-1, 2)
     except OverflowError:  # a whole number too long for a float
         return None
     return points if np.isfinite(points).all() else None

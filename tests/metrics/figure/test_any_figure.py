@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from metrics import FigureMetric
+from metrics import FigureExtractionMetric, FigureMetric
 
 NAMES = st.sampled_from(
     ["a", "A", "Ru/CeO2", "Ru/Ce02", "Ru-Ni", "Ni-Ru", "NiRu", "0.1% X", "0.2% X", "CO", "Co", "", "γ"]
@@ -35,7 +35,7 @@ ANYTHING = JSON | st.fixed_dictionaries(
 )
 FAR = 1e9
 
-thorough = settings(max_examples=250)
+thorough = settings(max_examples=200)
 
 
 @st.composite
@@ -101,6 +101,17 @@ def test_the_order_of_series_and_points_changes_nothing(expected, predicted, rng
         )
 
     assert value(shuffled(expected), shuffled(predicted)) == pytest.approx(value(expected, predicted), abs=1e-9)
+
+
+@thorough
+@given(FIGURES | scatters(), FIGURES | scatters())
+def test_the_published_error_is_that_of_its_own_metric(expected, predicted):
+    try:
+        wanted = FigureExtractionMetric()(predicted, expected)
+    except ValueError:
+        return
+    found = FigureMetric().compare(expected, predicted).details["established"]
+    assert found == (wanted if wanted is None else pytest.approx(wanted, rel=1e-6, abs=1e-9))
 
 
 @thorough

@@ -72,6 +72,7 @@ def test_the_same_form_on_one_side_twice_leaves_the_choice_open():
     _, same = name_matrix(["CEO2"], ["CeO₂", "ceo2"])
     assert same.tolist() == [[True, True]]
     assert resolved(["ceO2"], ["CEO2", "CeO₂"]) == ["ceO2"]
+    assert resolved(["CEO2", "CeO2", "ceO2"], ["CEO2"]) == ["CEO2"] * 3
 
 
 def test_names_that_say_nothing_are_themselves():
