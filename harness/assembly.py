@@ -7,6 +7,7 @@ Whatever is wrong with the file or the data is found here, before anything is sp
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,6 +22,7 @@ from harness.errors import UsageError, nearest
 from harness.examples import first_misfit, load_examples
 from harness.files import kind_of
 from harness.foreign import first_line, foreign_code, whole
+from harness.metric_calls import calls_of_scoring
 from harness.metric_choice import build_metric, named_object
 from harness.models.config import ModelConfig
 from harness.models.prompt import prompt_adapter
@@ -151,8 +153,10 @@ def assemble(spec: ExperimentSpec) -> Experiment:
     problem = entry.problem(arguments, *sizes)
     if problem:
         raise UsageError(f"{spec.where('optimizer')}: {entry.name}: {problem}")
-    experiment = replace(experiment, idle=_idle(models, entry.calls(arguments, *sizes, 1)))
+    judging = _judging(experiment)
+    experiment = replace(experiment, idle=_idle(models, entry.calls(arguments, *sizes, 1), judging))
     notes.extend(_UNUSED.format(role) for role in experiment.idle)
+    notes.extend(_own_judges(models, judging))
     if entry.needs_labelled_demos and not experiment.labelled:
         raise UsageError(
             f"{spec.where('optimizer')}: {entry.name} shows labelled examples, but no training record fits the "
@@ -169,12 +173,38 @@ def assemble(spec: ExperimentSpec) -> Experiment:
     return experiment
 
 
-def _idle(models: Collection[str], asked: Mapping[str, int]) -> list[str]:
-    """Of the roles that only optimizers call, the declared ones that this optimizer does not."""
-    called = {"teacher"} if asked.get("teacher") else set[str]()
+def _idle(models: Collection[str], asked: Mapping[str, int], judging: Collection[str]) -> list[str]:
+    """Of the roles that only optimizers and metrics call, the declared ones that none of this experiment's does."""
+    called = {*judging, "teacher"} if asked.get("teacher") else {*judging}
     if asked.get("prompt"):
         called |= {next((role for role in ("prompt", "teacher") if role in models), "task")}
-    return [role for role in ("teacher", "prompt") if role in models and role not in called]
+    return [role for role in ("teacher", "prompt", "judge") if role in models and role not in called]
+
+
+def _judging(experiment: Experiment) -> list[str]:
+    """The roles that the metrics ask.
+
+    Raises:
+        UsageError: a role without a model.
+    """
+    where = f"{experiment.spec.where('metric')}: the metrics"
+    with foreign_code(f"{where} cannot tell which models they ask"):
+        examples = itertools.chain(*experiment.examples.values())
+        asked = list(calls_of_scoring([experiment.metric, *experiment.audits.values()], examples))
+    missing = [role for role in asked if role not in experiment.models]
+    if missing:
+        raise UsageError(f"{where} ask models.{missing[0]}, which is not declared")
+    return asked
+
+
+def _own_judges(models: Mapping[str, ModelConfig], judging: Collection[str]) -> list[str]:
+    """A word on a model that grades its own answers."""
+    task = models["task"]
+    return [
+        f"models.{role} is the task's own model ({task.model}): it grades its own answers, and models like their own"
+        for role in judging
+        if (models[role].model, models[role].api_base) == (task.model, task.api_base)
+    ]
 
 
 class _Problems:
@@ -213,10 +243,8 @@ def _metrics(
 
 
 def model_configs(spec: ExperimentSpec, notes: list[str]) -> dict[str, ModelConfig]:
-    """Configuration per declared role; a role that nothing in this experiment calls is said, not dropped."""
+    """Configuration per declared role."""
     roles = spec.models.given()
-    if "judge" in roles:
-        notes.append(_UNUSED.format("judge"))
     for role, model in roles.items():
         if model.api_key_env and model.api_key_env not in os.environ:
             raise UsageError(

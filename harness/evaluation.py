@@ -19,6 +19,7 @@ import dspy
 
 from harness.errors import HarnessError, RunStopped, StopReason
 from harness.failures import INVALID, Failure, failure_of, first_line
+from harness.fields import parts_of
 from harness.models.calls import Calls, calls_of_this_context
 from harness.models.ledger import Ledger
 from harness.progress import Progress
@@ -148,19 +149,15 @@ def evaluate(
 
 
 def aggregate_fields(rows: Sequence[Row], *, seed: int = 0) -> dict[str, Aggregate]:
-    """Each part of the Scores (a field path, a criterion) over the rows that have it.
+    """Each part of the Scores at any depth (`parts_of`: a field path, a criterion) over the rows that have it.
 
     A field absent on both sides of an example is not counted there, so n_total differs between fields.
     """
-    names: dict[str, None] = {}
-    for row in rows:
-        names.update(dict.fromkeys(row.score.parts))
+    parts = [(parts_of(row.score), row.group) for row in rows]
     fields: dict[str, Aggregate] = {}
-    for name in names:
-        having = [row for row in rows if name in row.score.parts]
-        fields[name] = aggregate(
-            [row.score.parts[name].value for row in having], [row.group for row in having], seed=seed
-        )
+    for name in dict.fromkeys(name for held, _ in parts for name in held):
+        having = [(held[name].value, group) for held, group in parts if name in held]
+        fields[name] = aggregate([value for value, _ in having], [group for _, group in having], seed=seed)
     return fields
 
 

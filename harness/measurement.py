@@ -12,11 +12,12 @@ from harness.bundle import LoadedProgram, load
 from harness.errors import UsageError
 from harness.examples import inputs_digest
 from harness.experiment import SEEN, ending, mark_test_read, measure_on_test, params
+from harness.fields import worst_fields
 from harness.fingerprint import fingerprint
 from harness.models.prompt import prompt_text
 from harness.models.roles import Endpoints, preflight
 from harness.progress import Progress, SilentProgress
-from harness.results import Evaluation, aggregate_document, side_document, usage_document
+from harness.results import Evaluation, aggregate_document, side_document, usage_document, worst_field_document
 from harness.session import open_session
 from harness.tracking.run_tree import log_evaluation
 from harness.tracking.sentences import failure_notes
@@ -84,6 +85,7 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, Any]:
         "split": evaluation.split,
         **side_document(evaluation),
         "fields": {path: aggregate_document(total) for path, total in evaluation.fields.items()},
+        "worst_fields": [worst_field_document(field) for field in worst_fields(evaluation)],
         "audit": {name: aggregate_document(total) for name, total in evaluation.audit.items()},
     }
 

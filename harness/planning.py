@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -11,11 +12,13 @@ from typing import Any
 from harness.assembly import Experiment
 from harness.costs import dollars
 from harness.errors import UsageError
+from harness.metric_calls import calls_of_scoring, most_calls_of_a_score
 from harness.models.config import ModelConfig
 from harness.models.ledger import Price
 from harness.models.prompt import prompt_text
 from harness.models.remote.known_models import list_price
 from harness.models.roles import Endpoints
+from metrics.score import Metric
 
 _CHARACTERS_PER_TOKEN = 4
 _MOST_READ = 16
@@ -110,21 +113,39 @@ def plan(experiment: Experiment) -> Plan:
 
 
 def planned_calls(experiment: Experiment) -> dict[str, int]:
-    """Upper bound of calls per role: baseline and tuned on test, and the optimizer's own."""
+    """Upper bound of calls per role: baseline and tuned on test, the optimizer's own, and the metrics' for all these.
+
+    A judge's answer that is asked for again, because it cannot be read, is not counted.
+    """
     predictors = _predictors(experiment)
-    calls = {"task": 2 * calls_of_a_test_pass(experiment)}
+    calls = Counter({role: 2 * asked for role, asked in _roles_of_a_test_pass(experiment).items()})
+    runs = 0
     for role, asked in optimizer_calls(experiment).items():
         # A run of the program is a call per predictor; a prompt model is asked single questions.
         requests = asked if role == "prompt" else asked * predictors
+        runs += 0 if role == "prompt" else asked
         if requests:
-            caller = _caller(role, experiment)
-            calls[caller] = calls.get(caller, 0) + requests
-    return calls
+            calls[_caller(role, experiment)] += requests
+    seen = [*experiment.examples["train"], *experiment.examples["validation"]]
+    per_run = most_calls_of_a_score([experiment.metric], seen)  # audits are not asked while tuning
+    calls.update({role: runs * asked for role, asked in per_run.items() if runs})
+    return dict(calls)
 
 
 def calls_of_a_test_pass(experiment: Experiment) -> int:
-    """Calls of the task's model that one measurement on test takes when nothing is answered from the store."""
-    return len(experiment.examples["test"]) * _predictors(experiment)
+    """Calls that one measurement on test takes, its judges' included, when nothing is answered from the store."""
+    return sum(_roles_of_a_test_pass(experiment).values())
+
+
+def _roles_of_a_test_pass(experiment: Experiment) -> dict[str, int]:
+    examples = experiment.examples["test"]
+    calls = Counter({"task": len(examples) * _predictors(experiment)})
+    calls.update(calls_of_scoring(_metrics(experiment), examples))
+    return dict(calls)
+
+
+def _metrics(experiment: Experiment) -> list[Metric]:
+    return [experiment.metric, *experiment.audits.values()]
 
 
 def estimated_call(experiment: Experiment) -> CallEstimate:
@@ -180,7 +201,8 @@ def check_budget(experiment: Experiment) -> None:
     Raises:
         UsageError: with the smallest amount that gives a verdict, and how it was reckoned.
     """
-    budget, needed = experiment.spec.budget, 2 * calls_of_a_test_pass(experiment)
+    budget, asked = experiment.spec.budget, _roles_of_a_test_pass(experiment)
+    needed = 2 * sum(asked.values())
     if budget.calls is not None and budget.calls < needed:
         raise _too_small(experiment, "calls", f"{budget.calls} calls do", f"{needed}")
     if budget.tokens is None and budget.usd is None:
@@ -189,11 +211,10 @@ def check_budget(experiment: Experiment) -> None:
     reckoned = f"({needed} calls of about {call.tokens} tokens: {HOW_ESTIMATED})"
     if budget.tokens is not None and budget.tokens < needed * call.tokens:
         raise _too_small(experiment, "tokens", f"{budget.tokens} tokens do", f"about {needed * call.tokens} {reckoned}")
-    price = price_of(experiment.models["task"])
-    if budget.usd is not None and price is not None and budget.usd < needed * call.usd(price):
-        raise _too_small(
-            experiment, "usd", f"{budget.usd:g} USD does", f"about {dollars(needed * call.usd(price))} {reckoned}"
-        )
+    prices = [(calls, price_of(experiment.models[role])) for role, calls in asked.items()]
+    usd = 2 * sum(calls * call.usd(price) for calls, price in prices if price is not None)
+    if budget.usd is not None and budget.usd < usd:
+        raise _too_small(experiment, "usd", f"{budget.usd:g} USD does", f"about {dollars(usd)} {reckoned}")
 
 
 def _too_small(experiment: Experiment, key: str, given: str, needed: str) -> UsageError:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from harness.fields import WorstField, parts_of, worst_fields
 from metrics.score import Score
 from metrics.statistics import FEWEST_GROUPS, Aggregate, PairedDifference
 
@@ -82,7 +83,8 @@ class FailureCount:
 class Evaluation:
     """One program measured on one split.
 
-    `fields` aggregates every leaf part of the Scores (field paths of a record metric, criteria of a judge).
+    `fields` aggregates every part of the Scores by its name in `parts_of`: field paths and lists of a record metric,
+    criteria of a judge, parts of a composite.
     """
 
     name: str
@@ -213,6 +215,7 @@ class ExperimentResult:
             "reason": self.reason,
             "baseline": side_document(self.baseline),
             "tuned": side_document(self.tuned),
+            "worst_fields": [worst_field_document(field) for field in worst_fields(self.tuned)],
             "delta": difference_document(self.delta),
             "floor": difference_document(self.floor),
             "audit": {
@@ -312,6 +315,12 @@ def aggregate_document(total: Aggregate) -> dict[str, Any]:
         "lower_bound": total.lower_bound,
         "interval": list(total.interval) if total.interval else None,
     }
+
+
+def worst_field_document(field: WorstField) -> dict[str, Any]:
+    """A WorstField as JSON data; of its examples only the ids, because bundles hold this document, too."""
+    examples = [{"id": row.example_id, "score": parts_of(row.score)[field.path].value} for row in field.rows]
+    return {"field": field.path, **aggregate_document(field.total), "examples": examples}
 
 
 def usage_document(usage: RoleUsage) -> dict[str, Any]:

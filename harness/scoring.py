@@ -15,7 +15,7 @@ import copy
 import json
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.errors import RunStopped, StopReason
@@ -72,8 +72,7 @@ class Scoring:
             parts = {}
         if failure.side == "program":
             return Score(PROGRAM_FAILURE_SCORE, f"the program failed: {failure.sentence}", parts, details=details)
-        unscored = {name: Score.unscored(failure.sentence) for name in parts}
-        return Score.unscored(failure.sentence, parts=unscored, details=details)
+        return _unscored(failure.sentence, parts, details)
 
     def _canonical(self, prediction: Any) -> str:
         value = self._contract.plain(self._contract.result(prediction))
@@ -97,3 +96,9 @@ class Scoring:
         )
         self._stop(stopped)
         return stopped
+
+
+def _unscored(sentence: str, parts: Mapping[str, Score], details: Mapping[str, Any]) -> Score:
+    """The same parts at every depth, none of them with a value."""
+    inner = {name: _unscored(sentence, part.parts, {}) for name, part in parts.items()}
+    return Score.unscored(sentence, parts=inner, details=details)

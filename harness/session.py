@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from harness.assembly import Experiment
 from harness.errors import UsageError
 from harness.evaluation import Measure, Runtime
+from harness.foreign import foreign_code
 from harness.models.config import ModelConfig
 from harness.models.ledger import Ledger
 from harness.models.roles import Endpoints, RoleLM, build_role_lm
@@ -19,6 +20,8 @@ from harness.models.store import STORE, AnswerStore
 from harness.planning import price_of
 from harness.progress import Progress
 from harness.scoring import Scoring
+from metrics.asking import bound
+from metrics.score import Metric
 
 STORE_BYTES = "HARNESS_STORE_BYTES"
 """Environment variable: how large the answer store may become, in bytes."""
@@ -56,7 +59,8 @@ def open_session(
         replicate: another number sends every request anew (`--force`).
 
     Raises:
-        UsageError: a missing key or weights, a store that cannot be opened, a size of it that is no number.
+        UsageError: a missing key or weights, something a metric needs, a store that cannot be opened, a size of it that
+            is no number.
     """
     budget = experiment.spec.budget
     with endpoints or Endpoints() as opened:
@@ -82,7 +86,7 @@ def open_session(
             progress.watch(ledger.usage)
             threads = lms["task"].engine.provider.concurrency
             runtime = Runtime(lms["task"], experiment.dspy_adapter(), threads, ledger.stop, ledger)
-            yield Session(store, ledger, lms, runtime, _measure(experiment, ledger))
+            yield Session(store, ledger, lms, runtime, _measure(experiment, lms, ledger))
         finally:
             store.close()
 
@@ -122,10 +126,24 @@ def _bounds(experiment: Experiment, config: ModelConfig) -> SchemaBounds | None:
     return experiment.bounds if config.is_local else None
 
 
-def _measure(experiment: Experiment, ledger: Ledger) -> Measure:
-    contract = experiment.contract
+def _measure(experiment: Experiment, lms: Mapping[str, RoleLM], ledger: Ledger) -> Measure:
+    contract, where = experiment.contract, experiment.spec.where
     return Measure(
-        Scoring(experiment.metric, contract, ledger.stop),
-        {name: Scoring(audit, contract, ledger.stop) for name, audit in experiment.audits.items()},
+        Scoring(_bound(experiment.metric, lms, where("metric")), contract, ledger.stop),
+        {
+            name: Scoring(_bound(audit, lms, where("audit", name)), contract, ledger.stop)
+            for name, audit in experiment.audits.items()
+        },
         contract,
     )
+
+
+def _bound(metric: Metric, lms: Mapping[str, RoleLM], where: str) -> Metric:
+    """The metric with the models it asks and all else it needs, before the first of them is called."""
+    try:
+        with foreign_code(f"{where}: metric {metric.name} cannot be made ready"):
+            return bound(metric, lms)
+    except UsageError as error:
+        if isinstance(error.__cause__, ImportError):  # a library or weights of an extra: the sentence is complete
+            raise UsageError(f"{where}: metric {metric.name}: {error.__cause__}") from error
+        raise

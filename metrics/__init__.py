@@ -13,15 +13,27 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from metrics.composite import CompositeMetric
     from metrics.evaluators import (
         CATALOGUE,
         BaseEvaluator,
+        FormulaEvaluator,
+        LabelModelGrader,
         LevenshteinEvaluator,
         NumericEvaluator,
+        PredefinedScoreEvaluator,
+        PythonCodeEvaluator,
+        QuantityEvaluator,
+        ScoreJudge,
+        SetEvaluator,
         StringCheckEvaluator,
+        TextSimilarityEvaluator,
         create_evaluator,
     )
+    from metrics.figure import FigureExtractionMetric, FigureMetric
+    from metrics.linking import LinkingMetric
     from metrics.record import RecordMetric
+    from metrics.scaled import ScaledMetric
     from metrics.score import Metric, Score, UnscoredError, config_version
     from metrics.statistics import Aggregate, PairedDifference, aggregate, paired_difference
 
@@ -29,13 +41,26 @@ __all__ = [
     "CATALOGUE",
     "Aggregate",
     "BaseEvaluator",
+    "CompositeMetric",
+    "FigureExtractionMetric",
+    "FigureMetric",
+    "FormulaEvaluator",
+    "LabelModelGrader",
     "LevenshteinEvaluator",
+    "LinkingMetric",
     "Metric",
     "NumericEvaluator",
     "PairedDifference",
+    "PredefinedScoreEvaluator",
+    "PythonCodeEvaluator",
+    "QuantityEvaluator",
     "RecordMetric",
+    "ScaledMetric",
     "Score",
+    "ScoreJudge",
+    "SetEvaluator",
     "StringCheckEvaluator",
+    "TextSimilarityEvaluator",
     "UnscoredError",
     "aggregate",
     "config_version",
@@ -45,6 +70,10 @@ __all__ = [
 
 _HOMES = {
     "RecordMetric": "metrics.record",
+    "LinkingMetric": "metrics.linking",
+    **dict.fromkeys(("FigureExtractionMetric", "FigureMetric"), "metrics.figure"),
+    "CompositeMetric": "metrics.composite",
+    "ScaledMetric": "metrics.scaled",
     **dict.fromkeys(("Metric", "Score", "UnscoredError", "config_version"), "metrics.score"),
     **dict.fromkeys(("Aggregate", "PairedDifference", "aggregate", "paired_difference"), "metrics.statistics"),
 }

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import MaxNLocator
 
+from harness.fields import parts_of
 from harness.results import Candidate, Evaluation, Row
 from metrics.statistics import Aggregate
 
@@ -167,7 +168,7 @@ def _totals(baseline: Evaluation, tuned: Evaluation) -> list[tuple[float, float]
 def _of_field(baseline: Evaluation, tuned: Evaluation, field: str) -> list[tuple[float, float]]:
     points: list[tuple[float, float]] = []
     for before, after in score_pairs(baseline, tuned):
-        parts = before.score.parts.get(field), after.score.parts.get(field)
+        parts = parts_of(before.score).get(field), parts_of(after.score).get(field)
         if parts[0] and parts[1] and parts[0].value is not None and parts[1].value is not None:
             points.append((parts[0].value, parts[1].value))
     return points

@@ -26,6 +26,7 @@ from harness.tracking.report_examples import (
     biggest_changes,
     count_outcomes,
     failure_groups,
+    worst_by_field,
     worst_examples,
 )
 from metrics.statistics import Aggregate
@@ -127,6 +128,7 @@ def _sections(result: ExperimentResult) -> dict[str, Any]:
         "candidate_picture": _candidate_picture(result),
         "fields": _fields(result),
         "max_fields": MAX_FIELDS,
+        "worst_fields": worst_by_field(result.tuned),
         "prompts": _prompts(result.prompts),
         "worst": worst_examples(result.baseline, result.tuned),
         "gains": gains,

@@ -8,14 +8,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from harness.fields import parts_of, worst_fields
 from harness.results import Evaluation, Row
-from harness.tracking.names import plain_json
+from harness.tracking.names import plain_json, shortened
 from harness.tracking.plots import score_pairs
 from harness.tracking.record_differences import Difference, record_differences
+from metrics.statistics import Aggregate
 
 SHOWN = 5
 _MAX_RECORD_LINES = 400
 _MAX_TEXT = 20_000
+_LONGEST_SAID = 300
 _SAME = 1e-9
 
 
@@ -50,6 +53,24 @@ class ExampleView:
     records: tuple[RecordView, ...]
     inputs: tuple[tuple[str, str], ...]
     feedback: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldExample:
+    """One example of a field that went badly: its score there, and what the metric said about it."""
+
+    example_id: str
+    score: float | None
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldExamples:
+    """A field that went badly over the tuned program's examples, with the worst of them."""
+
+    path: str
+    total: Aggregate
+    examples: tuple[FieldExample, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +110,22 @@ def worst_examples(baseline: Evaluation, tuned: Evaluation) -> list[ExampleView]
     ]
     pairs.sort(key=lambda pair: pair[1].score.value or 0.0)
     return [_view(*pair) for pair in pairs[:SHOWN]]
+
+
+def worst_by_field(tuned: Evaluation) -> list[FieldExamples]:
+    """The fields with the lowest means, each with its worst examples and the metric's words about them."""
+    return [
+        FieldExamples(
+            field.path,
+            field.total,
+            tuple(
+                FieldExample(row.example_id, part.value, _said_about(field.path, row.score.feedback, part.feedback))
+                for row in field.rows
+                for part in [parts_of(row.score)[field.path]]
+            ),
+        )
+        for field in worst_fields(tuned)
+    ]
 
 
 def biggest_changes(baseline: Evaluation, tuned: Evaluation) -> tuple[list[ExampleView], list[ExampleView]]:
@@ -169,6 +206,15 @@ def _view(before: Row, after: Row) -> ExampleView:
         inputs=tuple((name, _capped(plain_json(value))) for name, value in after.inputs.items()),
         feedback=_capped(after.score.feedback),
     )
+
+
+def _said_about(path: str, feedback: str, otherwise: str) -> str:
+    """The first line of the feedback about this place or one that holds it; else the part's own words."""
+    place = path.rpartition("/")[2]
+    about = [(re.sub(r"\[\d+\]", "[*]", line.partition(":")[0]), line) for line in feedback.splitlines()]
+    own = (line for said, line in about if said == place)
+    around = (line for said, line in about if said and place.startswith((f"{said}.", f"{said}[")))
+    return shortened(next(own, None) or next(around, None) or otherwise, _LONGEST_SAID)
 
 
 def _change(pair: tuple[Row, Row]) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,8 @@ class BaseEvaluator:
 
     alias: ClassVar[str] = ""
     config_model: ClassVar[type[BaseModel]] = EvaluatorConfig
+    needs_lm: ClassVar[bool] = False
+    """Whether it asks a language model, which it holds as `lm` and takes by `with_lm`; a metric refuses it without."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -63,6 +65,11 @@ class BaseEvaluator:
     def name(self) -> str:
         """The alias, or the class's own name where it has none."""
         return self.alias or f"{type(self).__module__}.{type(self).__qualname__}"
+
+    @property
+    def siblings(self) -> tuple[str, ...]:
+        """Names of the fields beside a value that are needed to judge it: a record metric hands over `WithSiblings`."""
+        return ()
 
     @property
     def version(self) -> str:
@@ -95,7 +102,7 @@ class BaseEvaluator:
         try:
             number = self.evaluate(extracted, expected, input_data, field_path)
         except UnscoredError as error:
-            return Score.unscored(_placed(str(error), field_path))
+            return Score.unscored(placed(str(error), field_path))
         return Score.measured(number, compared(extracted, expected, field_path))
 
     def evaluate(
@@ -111,6 +118,16 @@ class BaseEvaluator:
             UnscoredError: there is none; the message says why.
         """
         return self.score(extracted, expected, input_data, field_path).as_float()
+
+    def prepared(self) -> Self:
+        """The evaluator to score with, when all it needs besides Python (weights, an address) was found.
+
+        A run asks for it once, before it calls any model; without a run it need not be asked for.
+
+        Raises:
+            ValueError, ImportError: something is not there; one sentence that says how to get it.
+        """
+        return self
 
     def similarities(self, extracted: Sequence[Any], expected: Sequence[Any]) -> NDArray[np.float64]:
         """How alike every extracted value (row) is to every expected one (column), to match the items of lists.
@@ -139,7 +156,7 @@ class ValueEvaluator(BaseEvaluator):
         else:
             value, note = float(states[0] is states[1]), ""
         if value is None:
-            return Score.unscored(_placed(note, field_path))
+            return Score.unscored(placed(note, field_path))
         return Score(value, compared(extracted, expected, field_path, note))
 
     @abstractmethod
@@ -156,10 +173,15 @@ def compared(extracted: Any, expected: Any, field_path: str | None, note: str = 
     "expected 'N2', got nothing"
     """
     wanted, got = ("nothing" if value is MISSING else shown(value) for value in (expected, extracted))
-    return _placed(f"expected {wanted}, got {got}", field_path) + (f" ({note})" if note else "")
+    return placed(f"expected {wanted}, got {got}", field_path) + (f" ({note})" if note else "")
 
 
-def _placed(sentence: str, field_path: str | None) -> str:
+def placed(sentence: str, field_path: str | None) -> str:
+    """A sentence about a place of the record, where one is known.
+
+    >>> placed("expected 900, got 90", "conditions.temperature")
+    'conditions.temperature: expected 900, got 90'
+    """
     return f"{field_path}: {sentence}" if field_path else sentence
 
 
@@ -179,5 +201,5 @@ def _validated(owner: str, model: type[BaseModel], config: Mapping[str, Any] | N
         return model.model_validate(dict(config))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        place, problem = ".".join(str(part) for part in first["loc"]), first["msg"]
+        place, problem = ".".join(str(part) for part in first["loc"]), first["msg"].removeprefix("Value error, ")
         raise ValueError(f"{owner}: {place or 'options'}: {problem[0].lower()}{problem[1:]}") from None

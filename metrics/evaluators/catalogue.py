@@ -8,11 +8,31 @@ from typing import Any
 
 from metrics.evaluators.base import BaseEvaluator
 from metrics.evaluators.exact import StringCheckEvaluator
+from metrics.evaluators.formula import FormulaEvaluator
+from metrics.evaluators.label_model_grader import LabelModelGrader
 from metrics.evaluators.levenshtein import LevenshteinEvaluator
 from metrics.evaluators.numeric import NumericEvaluator
+from metrics.evaluators.predefined_score import PredefinedScoreEvaluator
+from metrics.evaluators.python_code import PythonCodeEvaluator
+from metrics.evaluators.quantity import QuantityEvaluator
+from metrics.evaluators.score_judge import ScoreJudge
+from metrics.evaluators.text_similarity import TextSimilarityEvaluator
+from metrics.evaluators.value_set import SetEvaluator
 from metrics.nearest import nearest
 
-_CLASSES: tuple[type[BaseEvaluator], ...] = (StringCheckEvaluator, LevenshteinEvaluator, NumericEvaluator)
+_CLASSES: tuple[type[BaseEvaluator], ...] = (
+    StringCheckEvaluator,
+    LevenshteinEvaluator,
+    TextSimilarityEvaluator,
+    ScoreJudge,
+    LabelModelGrader,
+    PythonCodeEvaluator,
+    PredefinedScoreEvaluator,
+    NumericEvaluator,
+    QuantityEvaluator,
+    FormulaEvaluator,
+    SetEvaluator,
+)
 CATALOGUE: Mapping[str, type[BaseEvaluator]] = MappingProxyType({cls.alias: cls for cls in _CLASSES})
 """Alias -> class; what a file may name."""
 

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
-from metrics.evaluators.base import EvaluatorConfig, ValueEvaluator
+from metrics.evaluators.base import ValueEvaluator
 from metrics.evaluators.states import is_container
 from metrics.evaluators.text import equal, equal_matrix, identity, is_number, number_in, trimmed
+from metrics.evaluators.tolerance import ToleranceConfig
 
 
-class NumericConfig(EvaluatorConfig):
-    """Options of `numeric`.
-
-    Attributes:
-        absolute_tolerance: a difference up to this counts 1, in the value's own unit.
-        relative_tolerance: a difference up to this share of the expected value counts 1. The larger of the two holds.
-        partial: "none": beyond the tolerance 0. "linear": from 1 at the tolerance down to 0.
-        width: where "linear" reaches 0: that many tolerances beyond the tolerance.
-    """
-
-    absolute_tolerance: float = Field(0.0, ge=0.0)
-    relative_tolerance: float = Field(1e-6, ge=0.0)
-    partial: Literal["none", "linear"] = "none"
-    width: float = Field(1.0, gt=0.0)
+class NumericConfig(ToleranceConfig):
+    """Options of `numeric`: those of `ToleranceConfig`."""
 
 
 class NumericEvaluator(ValueEvaluator):
@@ -77,13 +66,9 @@ class NumericEvaluator(ValueEvaluator):
 
     def _credit(self, difference: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
         config = cast(NumericConfig, self.config)
-        tolerance = np.maximum(config.absolute_tolerance, config.relative_tolerance * np.abs(expected))
-        credit = (difference <= tolerance).astype(np.float64)
-        if config.partial == "linear":
-            beyond, reach = difference - tolerance, config.width * tolerance
-            sloped = (beyond > 0) & (beyond < reach)
-            credit[sloped] = 1.0 - beyond[sloped] / reach[sloped]
-        return credit
+        with np.errstate(over="ignore"):  # a tolerance without end is one, too
+            tolerance = np.maximum(config.absolute_tolerance, config.relative_tolerance * np.abs(expected))
+        return config.credit(difference, tolerance)
 
 
 def _number(value: Any) -> float:

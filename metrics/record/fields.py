@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +13,8 @@ from metrics.evaluators.by_type import FREE_TEXT, ByTypeEvaluator
 from metrics.evaluators.catalogue import CATALOGUE, create_evaluator
 from metrics.evaluators.exact import StringCheckEvaluator
 from metrics.evaluators.numeric import NumericEvaluator
+from metrics.evaluators.siblings import WithSiblings
+from metrics.evaluators.states import MISSING
 from metrics.nearest import nearest
 from metrics.record.paths import EVERY, Pattern, parse, written
 from metrics.record.schema import suggested
@@ -21,6 +23,18 @@ _OPTIONS = ("weight", "ordered", "evaluator")
 _BY_SUGGESTION: Mapping[str | None, BaseEvaluator] = MappingProxyType(
     {"exact": StringCheckEvaluator(), "numeric": NumericEvaluator(), "levenshtein": FREE_TEXT, None: ByTypeEvaluator()}
 )
+
+
+class FieldError(ValueError):
+    """One place of a record metric's configuration is wrong.
+
+    Attributes:
+        keys: where, from the metric's arguments on: ("fields", "steps[*].action").
+    """
+
+    def __init__(self, sentence: str, *keys: str) -> None:
+        super().__init__(sentence)
+        self.keys = keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +50,24 @@ class Fields:
     """What a record metric looks at.
 
     Attributes:
-        rules: the places named, with their rules. Empty: every value of a record counts.
+        rules: the places named, with their rules. Without any, and without `included`, every value of a record counts.
         ordered: the lists whose order matters, each as the pattern of its items.
         schema: suggests evaluators for places without a rule.
+        included: places that count with everything inside them, beside those with a rule.
+        excluded: places that do not count, with everything inside them.
     """
 
     rules: Mapping[Pattern, Rule]
     ordered: frozenset[Pattern]
     schema: Mapping[str, Any] | None = None
+    included: frozenset[Pattern] = frozenset()
+    excluded: frozenset[Pattern] = frozenset()
 
     def counts(self, pattern: Pattern) -> bool:
-        """Whether a single value at this place is looked at."""
-        return not self.rules or pattern in self.rules
+        """Whether a single value at this place is looked at, unless a place around it is excluded."""
+        if not self.rules and not self.included:
+            return True
+        return pattern in self.rules or _around(pattern, self.included) is not None
 
     def rule(self, pattern: Pattern) -> Rule:
         """The rule of a place: the one named, else by schema, else by the type of the expected value."""
@@ -56,41 +76,59 @@ class Fields:
             return named
         return Rule(_BY_SUGGESTION[suggested(self.schema, pattern) if self.schema is not None else None])
 
+    def with_siblings(self, pattern: Pattern, value: Any, holder: Mapping[str, Any]) -> Any:
+        """What the evaluator of a place compares: `value`, with the fields of `holder` beside it where it asks."""
+        rule = self.rules.get(pattern)
+        if rule is None or not rule.evaluator.siblings:
+            return value
+        return WithSiblings(value, {name: holder.get(name, MISSING) for name in rule.evaluator.siblings})
+
     def named(self) -> list[Pattern]:
-        """Every place that the configuration names."""
-        return [*self.rules, *(pattern for pattern in self.ordered if pattern not in self.rules)]
+        """Every place that the configuration names, those beside a value included."""
+        beside = ((*pattern[:-1], name) for pattern, rule in self.rules.items() for name in rule.evaluator.siblings)
+        return list(dict.fromkeys([*self.rules, *self.ordered, *self.included, *self.excluded, *beside]))
 
     def options(self) -> dict[str, Any]:
         """Everything that can change a score, as plain data."""
         rules = {written(pattern): [rule.evaluator.version, rule.weight] for pattern, rule in self.rules.items()}
-        ordered = sorted(written(pattern) for pattern in self.ordered)
-        return {"rules": rules, "ordered": ordered, "schema": self.schema}
+        ordered, included, excluded = (
+            sorted(map(written, patterns)) for patterns in (self.ordered, self.included, self.excluded)
+        )
+        return {"rules": rules, "ordered": ordered, "schema": self.schema, "include": included, "exclude": excluded}
 
 
-def read_fields(fields: Mapping[str, Any], schema: Mapping[str, Any] | None) -> Fields:
+def read_fields(
+    fields: Mapping[str, Any],
+    schema: Mapping[str, Any] | None,
+    include: Collection[str] = (),
+    exclude: Collection[str] = (),
+) -> Fields:
     """The Fields a configuration stands for.
 
     Raises:
-        ValueError: a path, an evaluator or an option that is none; the sentence names the path.
+        FieldError: a path, an evaluator or an option that is none, or paths that contradict each other; the sentence
+            names the path.
     """
     if not isinstance(fields, Mapping):
-        raise ValueError(f"fields map paths to evaluators, got {fields!r}")
+        raise FieldError(f"fields map paths to evaluators, got {fields!r}", "fields")
     rules: dict[Pattern, Rule] = {}
     ordered: set[Pattern] = set()
     for path, entry in fields.items():
-        pattern = parse(path)
+        pattern = _parsed(path, "fields")
         try:
             rule, is_ordered = _entry(entry)
             if is_ordered:
                 ordered.add(_items_of(pattern, rule))
         except ValueError as error:
-            raise ValueError(f"field {path!r}: {error}") from None
+            raise FieldError(f"field {path!r}: {error}", "fields", path) from None
         if rule is not None:
+            _refuse_lone(path, pattern, rule)
             rules[pattern] = rule
-    _refuse_overlaps(rules)
-    if rules and not any(rule.weight for rule in rules.values()):
-        raise ValueError("fields: every weight is 0, so nothing would be measured")
-    return Fields(rules, frozenset(ordered), schema)
+    included, excluded = _paths("include", include), _paths("exclude", exclude)
+    _refuse_overlaps(rules, included, excluded, ordered)
+    if rules and not included and not any(rule.weight for rule in rules.values()):
+        raise FieldError("fields: every weight is 0, so nothing would be measured", "fields")
+    return Fields(rules, frozenset(ordered), schema, included, excluded)
 
 
 def _entry(entry: Any) -> tuple[Rule | None, bool]:
@@ -117,11 +155,22 @@ def _entry(entry: Any) -> tuple[Rule | None, bool]:
 
 
 def _evaluator(evaluator: Any, config: Mapping[str, Any] | None = None) -> BaseEvaluator:
-    if isinstance(evaluator, BaseEvaluator):
-        return evaluator
-    if not isinstance(evaluator, str):
+    if isinstance(evaluator, str):
+        evaluator = create_evaluator(evaluator, config)
+    if not isinstance(evaluator, BaseEvaluator):
         raise ValueError(f"an evaluator is an alias or a BaseEvaluator, got {evaluator!r}")
-    return create_evaluator(evaluator, config)
+    if evaluator.needs_lm and getattr(evaluator, "lm", None) is None:
+        raise ValueError(f"{evaluator.name} asks a model and was given none; give it its lm")
+    return evaluator
+
+
+def _refuse_lone(path: str, pattern: Pattern, rule: Rule) -> None:
+    if rule.evaluator.siblings and (not pattern or pattern[-1] is EVERY):
+        raise FieldError(
+            f"field {path!r}: nothing stands beside a single value, so {rule.evaluator.siblings[0]!r} cannot be read",
+            "fields",
+            path,
+        )
 
 
 def _weight(weight: Any) -> float:
@@ -139,9 +188,47 @@ def _items_of(pattern: Pattern, rule: Rule | None) -> Pattern:
     return (*pattern, EVERY)
 
 
-def _refuse_overlaps(rules: Mapping[Pattern, Rule]) -> None:
-    for pattern in rules:
-        for length in range(len(pattern)):
-            if pattern[:length] in rules:
-                whole, inner = written(pattern[:length]), written(pattern)
-                raise ValueError(f"fields: {whole!r} is compared whole, so {inner!r} inside it cannot count as well")
+def _paths(option: str, paths: Collection[str]) -> frozenset[Pattern]:
+    if isinstance(paths, str | Mapping) or not isinstance(paths, Collection):
+        raise FieldError(f"{option} is a list of paths, got {paths!r}", option)
+    return frozenset(_parsed(path, option) for path in paths)
+
+
+def _parsed(path: str, *keys: str) -> Pattern:
+    try:
+        return parse(path)
+    except ValueError as error:
+        raise FieldError(str(error), *keys, str(path)) from None
+
+
+def _refuse_overlaps(
+    rules: Collection[Pattern],
+    included: Collection[Pattern],
+    excluded: Collection[Pattern],
+    ordered: Collection[Pattern],
+) -> None:
+    """Refuse places of which one takes away what the other asks for."""
+    if () in excluded:
+        raise FieldError("exclude: '$' leaves out the whole record, so nothing would be measured", "exclude")
+    for option, patterns in (("fields", rules), ("include", included), ("exclude", excluded)):
+        for pattern in patterns:
+            whole = _around(pattern[:-1], rules) if pattern else None
+            if whole is not None:
+                cannot = "be left out" if option == "exclude" else "count as well"
+                inner = written(pattern)
+                raise FieldError(
+                    f"{option}: {written(whole)!r} is compared whole, so {inner!r} inside it cannot {cannot}", option
+                )
+    for pattern in (*rules, *included, *ordered):
+        left_out = _around(pattern, excluded)
+        if left_out is not None:
+            raise FieldError(
+                f"exclude: {written(left_out)!r} leaves out {written(pattern)!r}, which is to count", "exclude"
+            )
+
+
+def _around(pattern: Pattern, places: Collection[Pattern]) -> Pattern | None:
+    """The one of `places` that is `pattern` or holds it; None where none does."""
+    if not places:
+        return None
+    return next((pattern[:n] for n in range(len(pattern) + 1) if pattern[:n] in places), None)

@@ -69,6 +69,16 @@ class ListCount:
         counts = {"expected": self.expected, "predicted": self.predicted, "matched": self.matched}
         return counts | rates(self.likeness, self.predicted, self.expected)
 
+    def to_score(self) -> Score:
+        """The list as a part of a record's Score: likeness / items on either side, matched ones counted once."""
+        either = self.expected + self.predicted - self.matched
+        return Score(
+            min(1.0, self.likeness / either),
+            f"{self.matched} of {self.expected} expected items found among {self.predicted}",
+            rate_parts(rates(self.likeness, self.predicted, self.expected)),
+            details=self.to_details(),
+        )
+
 
 @dataclass(slots=True)
 class Findings:
@@ -86,14 +96,17 @@ class Findings:
 
     @property
     def value(self) -> float:
-        """The weighted mean over the leaves, unscored ones counted 0; 0 without any weight."""
+        """The weighted mean over the leaves, unscored ones counted 0; without any weight the plain mean."""
         weight = self.weight
-        return math.fsum(leaf.credit for leaf in self.leaves) / weight if weight else 0.0
+        if weight:
+            return math.fsum(leaf.credit for leaf in self.leaves) / weight
+        return math.fsum(leaf.score.value or 0.0 for leaf in self.leaves) / max(1, len(self.leaves))
 
     @property
     def is_worthless(self) -> bool:
-        """Whether nothing in it earned anything, and nothing is unscored."""
-        return all(leaf.score.value == 0.0 or not leaf.weight for leaf in self.leaves)
+        """Whether nothing in it earned anything, and nothing is unscored; leaves of weight 0 only among themselves."""
+        counted = [leaf for leaf in self.leaves if leaf.weight] or self.leaves
+        return all(leaf.score.value == 0.0 for leaf in counted)
 
     def add(self, other: Findings) -> None:
         """Take in the findings of an item."""
@@ -126,6 +139,18 @@ def rates(credit: float, predicted: float, expected: float) -> dict[str, float |
         "precision": credit / predicted if predicted else None,
         "recall": credit / expected if expected else None,
         "f1": 2 * credit / (predicted + expected) if predicted + expected else None,
+    }
+
+
+def rate_parts(found: Mapping[str, float | None]) -> dict[str, Score]:
+    """Rates as parts of a Score; unscored where a rate is None, for then one side was empty.
+
+    >>> rate_parts(rates(0.0, 0, 2))["precision"].error
+    'precision: nothing to divide by'
+    """
+    return {
+        name: Score.unscored(f"{name}: nothing to divide by") if rate is None else Score(min(1.0, rate))
+        for name, rate in found.items()
     }
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -11,6 +13,8 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from metrics.evaluators.states import has_value
 from metrics.record.fields import Fields
 from metrics.record.paths import EVERY, Pattern, written
+
+_ALONE: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -20,7 +24,8 @@ class Item:
     Attributes:
         pattern: the kind of place where it stands: () for the record, ("steps", EVERY) for a step.
         path: the very place, by position: "" for the record, "steps[0]".
-        values: what it holds, by place; lists and what is inside them excluded.
+        values: what it holds, by place; lists and what is inside them excluded. Where an evaluator asks for fields
+            beside the value, a `WithSiblings`.
         names: the path of each of them from here: "conditions.temperature", "" for the item itself.
         absent: the places that are there and hold nothing (null, empty).
         lists: its lists' items, by the pattern of the items. Items that hold nothing are left out.
@@ -67,18 +72,26 @@ def _read(value: Any, pattern: Pattern, path: str, fields: Fields) -> Item:
     return item
 
 
-def _fill(item: Item, value: Any, pattern: Pattern, name: str, fields: Fields) -> None:
+def _fill(
+    item: Item, value: Any, pattern: Pattern, name: str, fields: Fields, holder: Mapping[str, Any] = _ALONE
+) -> None:
+    """Add `value`, which stands in `holder`, and what it holds."""
+    if pattern in fields.excluded:
+        return
     if pattern not in fields.rules:
         if isinstance(value, dict) and value:
             for key, inner in value.items():
-                _fill(item, inner, (*pattern, key), _joined(name, key), fields)
+                _fill(item, inner, (*pattern, key), _joined(name, key), fields, value)
             return
         if isinstance(value, list) and value:
             _fill_list(item, value, (*pattern, EVERY), _joined(item.path, name), fields)
             return
     if fields.counts(pattern):
         item.names[pattern] = name
-        (item.values if has_value(value) else item.absent)[pattern] = value
+        if _holds_something(value):
+            item.values[pattern] = fields.with_siblings(pattern, value, holder)
+        else:
+            item.absent[pattern] = value
 
 
 def _fill_list(item: Item, values: list[Any], pattern: Pattern, place: str, fields: Fields) -> None:
@@ -86,6 +99,13 @@ def _fill_list(item: Item, values: list[Any], pattern: Pattern, place: str, fiel
     kept = [one for one in read if one.values or one.lists]
     if kept:
         item.lists[pattern] = kept if pattern in fields.ordered else sorted(kept, key=lambda one: one.rank)
+
+
+def _holds_something(value: Any) -> bool:
+    """Whether there is a value anywhere in it: a list of nulls, taken whole, holds as little as an empty one."""
+    if isinstance(value, dict):
+        return any(map(_holds_something, value.values()))
+    return any(map(_holds_something, value)) if isinstance(value, list) else has_value(value)
 
 
 def _joined(path: str, name: str) -> str:

@@ -31,6 +31,9 @@ Rules = Callable[[Pattern], Rule]
 
 _UNSCORED = 0.01
 """What a leaf that cannot be scored earns while matching: enough to be matched, and so to be reported."""
+_REPORTED = 1e-9
+"""What a leaf of weight 0 earns while matching, where two items have no leaf of weight in common: items that are only
+reported are matched, too, and it cannot tip any other choice."""
 _CLOSE = 1e-12
 
 
@@ -148,7 +151,7 @@ def _joined(pattern: Pattern, parents: list[Item]) -> tuple[list[Item], list[int
 
 def _own(expected: Sequence[Item], predicted: Sequence[Item], rules: Rules) -> tuple[Matrix, Matrix]:
     """Credit and overlap of every pair by the items' own leaves, one place at a time."""
-    credit, overlap = np.zeros((2, len(expected), len(predicted)))
+    credit, overlap, reported = np.zeros((3, len(expected), len(predicted)))
     rows, columns = _holders(expected), _holders(predicted)
     for pattern, holding in rows.items():
         found = columns.get(pattern)
@@ -162,7 +165,9 @@ def _own(expected: Sequence[Item], predicted: Sequence[Item], rules: Rules) -> t
         cells = np.ix_(holding, found)
         credit[cells] += rule.weight * values
         overlap[cells] += rule.weight
-    return credit, overlap
+        if not rule.weight:
+            reported[cells] += values
+    return np.where(overlap > 0, credit, _REPORTED * reported), overlap
 
 
 def _holders(items: Sequence[Item]) -> dict[Pattern, list[int]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -12,8 +13,9 @@ from pydantic import BaseModel
 
 from metrics.evaluators.base import BaseEvaluator
 from metrics.nearest import nearest
+from metrics.record.asking import bound_fields, calls_by_role
 from metrics.record.fields import read_fields
-from metrics.record.findings import Finding, Findings, collect, rates
+from metrics.record.findings import Finding, Findings, collect, rate_parts, rates
 from metrics.record.items import add_places, plain, read_item
 from metrics.record.matching import match
 from metrics.record.paths import EVERY, Pattern, written
@@ -48,12 +50,15 @@ class RecordMetric:
             that is one value). An evaluator is an alias, `{alias: {options}}`, or a `BaseEvaluator`; beside the
             alias stand `weight` (1.0; 0 only reports) and, for the path of a list, `ordered`; `{ordered: true}` alone
             is enough there. With an evaluator beside a weight: `{"evaluator": mine, "weight": 2}`. Only the places
-            named count. A path that names a list or an object gives it to its evaluator whole. Without any evaluator
-            in `fields` every value counts, by `schema` or else by the type of the expected value: numbers `numeric`,
-            text `levenshtein` with threshold 0.5, everything else `exact`.
+            named count, and those of `include`. A path that names a list or an object gives it to its evaluator whole.
+            Without any evaluator in `fields` every value counts, by `schema` or else by the type of the expected
+            value: numbers `numeric`, text `levenshtein` with threshold 0.5, everything else `exact`.
         name: what reports call this metric.
         output_field: the prediction's field that holds the record; None: its only one (`reasoning` aside).
         schema: JSON Schema of the record, or a pydantic class: chooses evaluators (choices and formats `exact`).
+        include: paths that count with everything inside them, beside those in `fields`: by schema or type where
+            `fields` names no evaluator. `["$"]` is the whole record.
+        exclude: paths that do not count, with everything inside them.
 
     Raises:
         ValueError: a path, an evaluator, an option that is none; the sentence names it and the nearest valid one.
@@ -65,9 +70,13 @@ class RecordMetric:
     (0.75, "steps[0]: missing, expected action 'mix'")
     >>> score.parts["steps[*].action"].value
     0.5
+    >>> score.parts["steps[*]"].parts["recall"].value
+    0.5
+    >>> RecordMetric(exclude=["steps[*].note"]).compare({"steps": [{"n": 1}]}, {"steps": [{"n": 1, "note": "?"}]}).value
+    1.0
     >>> RecordMetric({"steps.[*]": "exact"})
     Traceback (most recent call last):
-    ValueError: path 'steps.[*]': a name is empty between two dots
+    metrics.record.fields.FieldError: path 'steps.[*]': a name is empty between two dots
     """
 
     def __init__(
@@ -76,10 +85,12 @@ class RecordMetric:
         name: str = "record",
         output_field: str | None = None,
         schema: Mapping[str, Any] | type[BaseModel] | None = None,
+        include: Collection[str] = (),
+        exclude: Collection[str] = (),
     ) -> None:
         if isinstance(schema, type):
             schema = schema.model_json_schema()
-        self._fields = read_fields(fields, schema)
+        self._fields = read_fields(fields, schema, include, exclude)
         self._name = name
         self.output_field = output_field
 
@@ -102,25 +113,46 @@ class RecordMetric:
         Raises:
             ValueError: the example has no `expected`, or the prediction not the field (the nearest one is named).
         """
-        inputs = _columns(example)
-        if "expected" not in inputs:
-            raise ValueError(f"an example holds the record to reach in 'expected'; this one has {sorted(inputs)}")
-        expected = inputs.pop("expected")
-        return self._compare(expected, self._record_in(prediction), inputs)
+        held = _columns(example)
+        if "expected" not in held:
+            raise ValueError(f"an example holds the record to reach in 'expected'; this one has {sorted(held)}")
+        shown = held.keys() & _inputs_of(example, held, self.output_field)
+        inputs = {name: value for name, value in held.items() if name in shown}
+        return self._compare(held["expected"], self._record_in(prediction), inputs)
 
     def compare(self, expected: Any, predicted: Any) -> Score:
         """Compare two records: models, plain data or None, in any combination. Neither is changed.
 
         Returns:
             A Score with one part per place ("steps[*].action"), whose details hold `n` (leaves present on either
-            side), `n_expected`, `n_predicted`, and precision, recall, F1; its own details hold `n_fields`, the same
-            rates for the record, and per list the counts of its items and their rates. Unscored when a leaf is, and
-            when the prediction refers to itself or is nested too deeply to read.
+            side), `n_expected`, `n_predicted`, and inside lists precision, recall, F1; and one part per list
+            ("steps[*]"), whose own parts are `precision`, `recall` and `f1` of its items, a matched item counting by
+            its own value, and unscored where there is no item to divide by. Its details hold `n_fields`, the rates of
+            the record, and per list the counts of its items. Unscored when a leaf is, and when the prediction refers
+            to itself or is nested too deeply to read.
 
         Raises:
             ValueError: the expected record cannot be read.
         """
         return self._compare(expected, predicted, None)
+
+    def model_calls(self, expected: Any) -> Mapping[str, int]:
+        """Calls by role that scoring against this record takes at most; empty without evaluators that ask a role.
+
+        Raises:
+            ValueError: the expected record cannot be read.
+        """
+        return calls_by_role(self._fields, expected)
+
+    def bind(self, lms: Mapping[str, Any]) -> RecordMetric:
+        """The same metric, of the same version, with the LMs of a run in its evaluators and all they need at hand.
+
+        Raises:
+            ValueError, ImportError: something is not there; one sentence.
+        """
+        ready = copy.copy(self)
+        ready._fields = bound_fields(self._fields, lms)
+        return ready
 
     def unmatched_paths(self, expected_records: Iterable[Any]) -> list[str]:
         """The configured paths that no record has: misspelled, since they would measure nothing."""
@@ -165,6 +197,15 @@ def _columns(row: Any) -> dict[str, Any]:
     return dict(row.items()) if hasattr(row, "items") else dict(vars(row))
 
 
+def _inputs_of(example: Any, held: Mapping[str, Any], output_field: str | None) -> set[str]:
+    """The names of what evaluators are shown of an example: id, group and the program's inputs, never the answer."""
+    try:
+        names = set(example.inputs().keys())
+    except (AttributeError, TypeError, ValueError):  # not a dspy.Example, or one that does not declare its inputs
+        names = set(held) - {"expected", output_field}
+    return names | {"id", "group"}
+
+
 def _all_places(records: Iterable[Any]) -> tuple[set[Pattern], set[Pattern]]:
     leaves: set[Pattern] = set()
     others: set[Pattern] = set()
@@ -184,6 +225,10 @@ def _scored(findings: Findings) -> Score:
     for leaf in findings.leaves:
         by_pattern.setdefault(leaf.pattern, []).append(leaf)
     parts = {written(pattern): _part(pattern, leaves) for pattern, leaves in by_pattern.items()}
+    # A list of single values has a part already, with the same rates; the items of all other lists get theirs.
+    parts |= {
+        written(pattern): count.to_score() for pattern, count in findings.lists.items() if pattern not in by_pattern
+    }
     unscored = next((leaf.score.error for leaf in counted if leaf.score.error), None)
     if unscored is not None:
         return Score.unscored(unscored, feedback=findings.feedback(), parts=parts, details=details)
@@ -202,10 +247,13 @@ def _part(pattern: Pattern, leaves: list[Finding]) -> Score:
     if error is not None:
         return Score.unscored(error, details=details)
     values = [leaf.score.value or 0.0 for leaf in leaves]
+    parts: Mapping[str, Score] = {}
     if EVERY in pattern:
-        details |= rates(math.fsum(values), details["n_predicted"], details["n_expected"])
+        found = rates(math.fsum(values), details["n_predicted"], details["n_expected"])
+        details |= found
+        parts = rate_parts(found) if pattern[-1:] == (EVERY,) else {}
     n_right = sum(value >= 1.0 for value in values)
-    return Score(math.fsum(values) / len(values), f"{n_right} of {len(values)} right", details=details)
+    return Score(math.fsum(values) / len(values), f"{n_right} of {len(values)} right", parts, details=details)
 
 
 def _rates(leaves: list[Finding]) -> dict[str, float | None]:

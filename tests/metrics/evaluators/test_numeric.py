@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics.evaluators import NumericEvaluator
@@ -76,6 +76,7 @@ def test_lists_and_objects_are_not_numbers(expected):
     assert NumericEvaluator().score(1, expected).error.startswith("numeric compares numbers")
 
 
+@settings(max_examples=300)
 @given(CONFIGS, NUMBERS, NUMBERS, NUMBERS)
 def test_further_away_is_never_better(config, expected, first, second):
     numeric = NumericEvaluator(config)
@@ -85,6 +86,7 @@ def test_further_away_is_never_better(config, expected, first, second):
     assert numeric.evaluate(expected, expected) == 1.0
 
 
+@settings(max_examples=300)
 @given(CONFIGS, st.lists(MIXED, min_size=1, max_size=6), st.lists(MIXED, min_size=1, max_size=6))
 def test_the_matrix_says_what_the_single_comparison_says(config, extracted, expected):
     numeric = NumericEvaluator(config)
@@ -103,3 +105,24 @@ def test_numbers_at_the_ends_of_the_range_are_quiet():
 
     assert numeric.similarities([1.5e308, 1], [-1.5e308, 2.5e-308]).tolist() == [[0.0, 0.0], [0.0, 0.0]]
     assert numeric.evaluate(1.5e308, -1.5e308) == 0.0
+
+
+def test_a_tolerance_beyond_the_range_is_quiet():
+    assert NumericEvaluator({"relative_tolerance": 10}).evaluate(1, 1e308) == 1.0
+
+
+def test_the_defaults_are_as_documented():
+    assert NumericEvaluator().options() == {
+        "absolute_tolerance": 0.0,
+        "relative_tolerance": 1e-6,
+        "partial": "none",
+        "width": 1.0,
+    }
+
+
+@settings(max_examples=300)
+@given(NUMBERS, NUMBERS, st.sampled_from(["none", "linear"]))
+def test_an_absolute_tolerance_knows_no_sides(first, second, partial):
+    numeric = NumericEvaluator({"absolute_tolerance": 100, "relative_tolerance": 0, "partial": partial, "width": 3})
+
+    assert numeric.evaluate(first, second) == numeric.evaluate(second, first)

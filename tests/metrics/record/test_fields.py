@@ -56,7 +56,7 @@ def test_order_belongs_to_the_items_of_a_list():
         ({"a": "exakt"}, "field 'a': unknown evaluator 'exakt', did you mean 'exact'?"),
         ({"a": {"exact": {}, "wieght": 2}}, "field 'a': unknown evaluator or option 'wieght', did you mean 'weight'?"),
         ({"a": {"exact": {}, "numeric": {}}}, "field 'a': name one evaluator .*, got 'exact' and 'numeric'"),
-        ({"a": {"weight": 2}}, r"field 'a': name one evaluator \(exact, levenshtein, numeric\), got none"),
+        ({"a": {"weight": 2}}, r"field 'a': name one evaluator \(exact, levenshtein, .*\), got none"),
         ({"a": {}}, "field 'a': name one evaluator .*, got none"),
         (
             {"a": {"exact": {"case_sensitiv": 1}}},

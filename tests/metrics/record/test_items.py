@@ -88,3 +88,11 @@ def test_a_named_place_is_taken_whole_and_others_are_left():
 
     assert item.values == {("a",): [1, 2]}
     assert item.lists == {}
+
+
+@pytest.mark.parametrize("nothing", [[], {}, [None], {"b": ""}, [{"c": [None]}, []]])
+def test_a_place_taken_whole_that_holds_nothing_anywhere_is_absent(nothing):
+    item = read_item({"a": nothing}, read_fields({"a": "exact"}, None))
+
+    assert (item.values, item.absent) == ({}, {("a",): nothing})
+    assert read_item({"a": [nothing, 0]}, read_fields({"a": "exact"}, None)).values == {("a",): [nothing, 0]}

@@ -88,7 +88,10 @@ def test_parts_and_details_say_what_the_value_is_made_of():
         "target": 1.0,
         "steps[*].action": 0.5,
         "steps[*].t": 0.0,
+        "steps[*]": 0.25,
     }
+    rates = {name: part.value for name, part in score.parts["steps[*]"].parts.items()}
+    assert rates == {"precision": 0.5, "recall": 0.25, "f1": 1 / 3}
     assert score.value == 2 / 5
     assert score.parts["steps[*].action"].details == {
         "n": 2,
