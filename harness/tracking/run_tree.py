@@ -14,13 +14,17 @@ from typing import Any
 
 from harness.costs import TOTAL, with_total
 from harness.results import Candidate, Evaluation, ExperimentResult, RoleUsage, Row
-from harness.tracking.names import plain_json
+from harness.tracking.figure_plot import figure_picture
+from harness.tracking.names import file_name, plain_json
 from harness.tracking.plots import candidates_over_time, field_scores, paired_by_field, paired_scores, png
 from harness.tracking.run import TrackedRun
+from metrics.figure.reading import is_figure
 from metrics.statistics import Aggregate, PairedDifference
 
 RUN_FILES = ("report.html", "result.json", "splits.json")
 """Files of a run's folder that are logged beside the report, where they exist."""
+FIGURES = 20
+"""Pictures of extracted figures per run, the worst ones first: more would take longer to draw than anybody looks."""
 
 
 def log_experiment(run: TrackedRun, result: ExperimentResult, working_folder: Path) -> None:
@@ -40,6 +44,7 @@ def log_experiment(run: TrackedRun, result: ExperimentResult, working_folder: Pa
         run.text(prompts_text({name: after for name, (_, after) in result.prompts.items()}), "prompts.txt")
     _log_files(run, result, working_folder)
     _log_plots(run, result)
+    _log_figures(run, result.tuned)
     _log_children(run, result)
 
 
@@ -47,6 +52,7 @@ def log_evaluation(run: TrackedRun, evaluation: Evaluation, prompts: Mapping[str
     """Write one program measured on one split: its numbers, its per-example table and its prompts."""
     run.metrics(evaluation_metrics(evaluation))
     run.table(example_rows(evaluation), "examples.json")
+    _log_figures(run, evaluation)
     if prompts:
         run.text(prompts_text(prompts), "prompts.txt")
 
@@ -120,6 +126,15 @@ def _log_plots(run: TrackedRun, result: ExperimentResult) -> None:
         run.figure(png(paired_by_field(result.baseline, result.tuned)), "paired_by_field.png")
     if result.candidates:
         run.figure(png(candidates_over_time(result.candidates)), "candidates.png")
+
+
+def _log_figures(run: TrackedRun, evaluation: Evaluation) -> None:
+    """Where the records are figures: truth and extraction in one plot each, the worst ones."""
+    figures = [row for row in evaluation.rows if is_figure(row.expected)]
+    worst = sorted(figures, key=lambda row: -1.0 if row.score.value is None else row.score.value)[:FIGURES]
+    for rank, row in enumerate(worst, start=1):
+        name = f"{rank:02}-{file_name(row.example_id)}.png"
+        run.figure(figure_picture(row.expected, row.predicted), f"figures/{name}")
 
 
 def _log_children(run: TrackedRun, result: ExperimentResult) -> None:

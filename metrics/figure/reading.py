@@ -67,6 +67,15 @@ def read_figure(value: Any) -> Figure:
     return Figure(series, {label: str(text) for label, text in texts.items() if has_value(text)})
 
 
+def is_figure(value: Any) -> bool:
+    """Whether there are series to read.
+
+    >>> is_figure({"name_to_coordinates": {"a": [[1, 2]]}}), is_figure({"a": [[1, 2]]}), is_figure(None)
+    (True, False, False)
+    """
+    return isinstance(_field(value, "name_to_coordinates"), Mapping)
+
+
 def _field(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 

@@ -61,6 +61,22 @@ def test_the_tree(tracker: Tracker, workplace: Path, make_result: Make) -> None:
     assert files(tracker, runs["compile"]) == {"candidates.json"}
 
 
+def test_figures_are_pictures_the_worst_first(tracker: Tracker, workplace: Path, make_result: Make) -> None:
+    result = make_result(12)
+    figure = {"name_to_coordinates": {"a": [[1, 2], [2, 3]]}}
+    rows = [replace(row, expected=figure) for row in result.tuned.rows]
+    rows[3] = replace(rows[3], expected={"no": "figure"})
+    rows[5] = replace(rows[5], example_id="the worst/of all", score=Score.unscored("nothing to read"), predicted=None)
+    runs = log(tracker, replace(result, tuned=replace(result.tuned, rows=rows)), workplace)
+    client = MlflowClient(tracking_uri=tracker.location.uri)
+
+    pictures = [file.path for file in client.list_artifacts(runs["seed 0"].info.run_id, "figures")]
+    assert len(pictures) == 11
+    assert sorted(pictures)[0] == "figures/01-the_worst_of_all.png"
+    assert len(client.list_artifacts(runs["tuned"].info.run_id, "figures")) == 11
+    assert client.list_artifacts(runs["baseline"].info.run_id, "figures") == []
+
+
 def test_the_numbers(tracker: Tracker, workplace: Path, make_result: Make) -> None:
     result = make_result(12)
     runs = log(tracker, result, workplace)
