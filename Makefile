@@ -34,7 +34,8 @@ check: $(STAMP) ## lint, formatting, types
 test: $(STAMP) ## all tests on two processes, with coverage
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term --cov-fail-under=95
 
-bench: $(STAMP) ## run every benchmark
+bench: $(STAMP) ## run every benchmark, beside the libraries it compares with
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[embedded,bench]'
 	@set -e; for file in benchmarks/*.py; do \
 		if [ -f "$$file" ]; then echo "== $$file"; $(BIN)/python "$$file"; fi; \
 	done

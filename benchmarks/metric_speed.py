@@ -2,7 +2,8 @@
 
 Run it with `make bench`; it takes a minute or two, nearly all of it in the plain loops. Every way is repeated and its
 fastest run counts, since a busy machine only adds. The table is printed and written to
-mlruns/benchmarks/metric_speed.json. jellyfish and deepdiff are compared with where they are installed.
+mlruns/benchmarks/metric_speed.json. jellyfish and deepdiff (the extra `bench`) are compared with where they are
+installed.
 
 The file is not called metrics.py: that would stand in for the package when any benchmark is run as a script.
 """

@@ -1,4 +1,4 @@
-"""Does the record metric order extractions as people do? Against a bag of values and the judges, on the same rows.
+"""Does the record metric order extractions as people do? Against a bag of values, on the same rows.
 
 Run it with `HARNESS_DATA=FOLDER python benchmarks/record_against_people.py`. The rows are extractions of
 lemat_multi_judge_human.jsonl that a person scored and whose recipe a person wrote down: matched for certain, without
@@ -28,6 +28,8 @@ from programs.ontology import GeneralSynthesisOntology
 FILE = "lemat_multi_judge_human.jsonl"
 CERTAIN = ("exact", "normalised", "reviewed")
 RESAMPLES, SEED, CONFIDENCE = 10_000, 0, 0.95
+LOW, HIGH = 1.0, 5.0
+"""The scale people and judges were given."""
 
 Scores = NDArray[np.float64]
 
@@ -46,9 +48,6 @@ def main() -> None:
         "record metric, by schema": record_scores(RecordMetric(schema=GeneralSynthesisOntology), rows),
         "bag of values, F1": np.array([bag_f1(row["human_recipe"], row["extracted_ontology"]) for row in rows]),
     }
-    judges = {name: np.array([valid_mean(row["judges"][name]) for row in rows]) for name in rows[0]["judges"]}
-    columns |= {f"judge {name}": scores for name, scores in judges.items()}
-    columns["mean of the judges"] = np.mean(list(judges.values()), axis=0)
     report(columns, people, papers)
 
 
@@ -59,8 +58,8 @@ def scored_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def valid_mean(judged: Mapping[str, Any]) -> float:
-    """The mean of the criteria that have a score."""
-    valid = [score for score in judged["scores"].values() if score is not None]
+    """The mean of the criteria that have a score on the scale; some hold 0 where nothing was there to judge."""
+    valid = [score for score in judged["scores"].values() if score is not None and LOW <= score <= HIGH]
     return sum(valid) / len(valid)
 
 
