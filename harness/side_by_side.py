@@ -89,7 +89,7 @@ class _Crew(Generic[Item, Result]):
         self._pool: ThreadPoolExecutor | None = None
         self._hired = self._working = 0
         self._began = 0.0
-        self._news = threading.Event()
+        self._news, self._taken = threading.Event(), threading.Event()
 
     def alone(self) -> Iterator[tuple[int, Result]]:
         """All the work in the caller's thread."""
@@ -116,7 +116,9 @@ class _Crew(Generic[Item, Result]):
     def finished(self) -> Iterator[tuple[int, Result]]:
         """What ended well among the results that nobody took."""
         while self._finished:
-            yield self._finished.popleft()
+            result = self._finished.popleft()
+            self._taken.set()
+            yield result
 
     def drop(self) -> None:
         """Begin nothing more."""
@@ -147,6 +149,7 @@ class _Crew(Generic[Item, Result]):
                 self._finished.append((index, self._context.copy().run(self._one, index)))
                 if self._hired > 1:
                     self._news.set()
+                    self._wait_for_the_caller()
         except BaseException as error:  # noqa: BLE001  # the caller raises it
             with self._lock:
                 self._error = self._error or error
@@ -155,6 +158,12 @@ class _Crew(Generic[Item, Result]):
             with self._lock:
                 self._working -= 1
             self._news.set()
+
+    def _wait_for_the_caller(self) -> None:
+        """Run ahead of the caller by no more results than there are threads: it may see that no more are wanted."""
+        while self._queued and len(self._finished) >= self._threads:
+            self._taken.wait(_EVERY)
+            self._taken.clear()
 
     def _one(self, index: int) -> Result:
         if self._hired > 1:

@@ -144,7 +144,7 @@ def test_a_file_and_a_reader_that_raise_anything(project, how):
     (project / "own.py").write_text(OWN)
     (project / "loaded.py").write_text(f"{OWN}\n\nfail({how!r})\n")
     said = complaint("program=loaded.py:P")
-    assert said.startswith("loaded.py cannot be loaded: loaded.py line ")
+    assert said.startswith("in --set program: loaded.py cannot be loaded: loaded.py line ")
     assert said.endswith(f": {RAISED[how]}")
     (project / f"{how}.csv").write_text("text\n")
     said = complaint(f"data={{path: {how}.csv, reader: 'own.py:read'}}")

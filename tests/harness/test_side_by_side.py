@@ -118,6 +118,19 @@ def test_every_item_gets_the_callers_context_and_not_another_items(threads):
     assert mark.get() == "callers"
 
 
+def test_the_threads_do_not_run_far_ahead_of_the_caller():
+    begun = []
+
+    def work(number):
+        begun.append(number)
+        note_sending()
+        return number
+
+    for taken, _ in enumerate(side_by_side(work, range(300), threads=3), start=1):
+        # The one that is taken, three that wait to be, three in hand; the first thread may have begun another alone.
+        assert len(begun) <= taken + 7
+
+
 @pytest.mark.parametrize("failing", [0, 3])
 def test_an_error_stops_what_is_in_flight_and_drops_what_is_queued(failing):
     begun, stops, stopped = [], [], threading.Event()

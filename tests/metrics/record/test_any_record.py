@@ -31,7 +31,7 @@ STEPS = st.fixed_dictionaries(
         ),
     }
 )  # fmt: skip
-few = settings(max_examples=60)
+few = settings(max_examples=200)
 
 
 def value(expected, predicted):
