@@ -74,7 +74,7 @@ def check_library() -> None:
     missing = [name for name in ("sentence_transformers", "torch") if importlib.util.find_spec(name) is None]
     if missing:
         raise EmbeddingsMissingError(
-            f"text_similarity needs {' and '.join(missing)}, which is not installed: {INSTALL}; or give provider: "
+            f"text_similarity needs {' and '.join(missing)}, not installed here: {INSTALL}; or give provider: "
             "openai with the address of a server"
         )
 
