@@ -64,7 +64,7 @@ def test_a_missing_library_is_told_with_its_install_line_when_the_evaluator_is_m
     installed(*names)
     with pytest.raises(ImportError) as caught:
         create_evaluator("text_similarity", {"threshold": 0.5})
-    assert str(caught.value).startswith(f"text_similarity needs {missing}, which is not installed: ")
+    assert str(caught.value).startswith(f"text_similarity needs {missing}, not installed here: ")
     assert "pip install 'dspy-judge-harness[embeddings]'" in str(caught.value)
 
 
