@@ -101,6 +101,12 @@ class RoleEngine:
         # Optimizers deep-copy programs with everything bound to them; the locks and the model must stay one.
         return self
 
+    def replicated(self, number: int) -> RoleEngine:
+        """The same engine under the keys of another replicate."""
+        other = object.__new__(RoleEngine)
+        other.__dict__.update(self.__dict__, _replicate=number)
+        return other
+
     @property
     def supports_response_schema(self) -> bool:
         """Whether the provider decodes under a JSON Schema, as far as is known by now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -49,6 +50,13 @@ class RoleLM(dspy.LM):
     def engine(self) -> RoleEngine:
         """The engine, with its provider and capabilities."""
         return cast(RoleEngine, self._engine_spec)
+
+    def replicated(self, number: int) -> RoleLM:
+        """The same LM for replicate `number` of a repeated measurement: it asks all anew, at temperature 0, too."""
+        engine = self.engine.replicated(number)
+        other = copy.copy(self)
+        other._engine_spec, other._async_engine_spec = engine, AsyncRoleEngine(engine)
+        return other
 
     def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """Answers as dspy.LM gives them; `rollout_id` reaches the engine."""

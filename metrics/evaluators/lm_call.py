@@ -80,8 +80,8 @@ class Question(Generic[T]):
         Raises:
             NoAnswerError: the model could not be reached, or did not answer readably even when asked again.
         """
-        adapter = _AnswerAdapter(self._format, self._read)
-        config = {} if temperature is None or _refuses_temperature(lm) else {"temperature": temperature}
+        adapter = AnswerAdapter(self._format, self._read)
+        config = {} if temperature is None or has_fixed_sampling(lm) else {"temperature": temperature}
         first = self._said(lm, adapter, config, inputs)
         if first is not None:
             return first
@@ -97,7 +97,7 @@ class Question(Generic[T]):
         return second
 
     def _said(
-        self, lm: Any, adapter: _AnswerAdapter[T], config: Mapping[str, Any], inputs: Mapping[str, str]
+        self, lm: Any, adapter: AnswerAdapter[T], config: Mapping[str, Any], inputs: Mapping[str, str]
     ) -> Answer[T] | None:
         try:
             with dspy.context(lm=lm, adapter=adapter, trace=[], usage_tracker=None, track_usage=False):
@@ -114,8 +114,12 @@ class Question(Generic[T]):
         return adapter.answer
 
 
-class _AnswerAdapter(dspy.JSONAdapter, Generic[T]):
+class AnswerAdapter(dspy.JSONAdapter, Generic[T]):
     """DSPy's prompt for JSON, read by `read_object` and nothing else. One per question asked, since it keeps the reply.
+
+    Args:
+        response_format: the form to ask for where the model decodes under a schema.
+        read: makes the answer of the object.
 
     Attributes:
         raw, fault, answer: the last reply, why it cannot be read (empty when it can), what it says.
@@ -158,6 +162,10 @@ class _AnswerAdapter(dspy.JSONAdapter, Generic[T]):
             raise AdapterParseError(type(self).__name__, signature, completion, self.fault) from error
         again = ["asked again"] if self._turns else []
         self.answer = Answer(value, completion, [*passed_over, *more, *again])
+        return self.fields_of(signature, found, value)
+
+    def fields_of(self, signature: Any, found: dict[str, Any], value: T) -> dict[str, Any]:
+        """What the predictor gives as its outputs."""
         return {name: found.get(name) for name in signature.output_fields}
 
     def _prepare_response_format(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> None:
@@ -176,7 +184,7 @@ def _response_format(outputs: Mapping[str, tuple[Any, str]]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
 
 
-def _refuses_temperature(lm: Any) -> bool:
+def has_fixed_sampling(lm: Any) -> bool:
     """Whether it is one of OpenAI's reasoning families, whose sampling is fixed."""
     name = str(getattr(lm, "model", "")).rsplit("/", 1)[-1].partition("@")[0]
     return bool(_REFUSES_TEMPERATURE.match(name.lower()))
