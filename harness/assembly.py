@@ -178,7 +178,7 @@ def _idle(models: Collection[str], asked: Mapping[str, int], judging: Collection
     called = {*judging, "teacher"} if asked.get("teacher") else {*judging}
     if asked.get("prompt"):
         called |= {next((role for role in ("prompt", "teacher") if role in models), "task")}
-    return [role for role in ("teacher", "prompt", "judge") if role in models and role not in called]
+    return [role for role in models if role != "task" and role not in called]
 
 
 def _judging(experiment: Experiment) -> list[str]:

@@ -34,7 +34,7 @@ from harness.terminal import (
 )
 
 _KEPT = "what is finished is kept; the same command continues"
-_KINDS = ("programs", "evaluators", "metrics", "optimizers", "models", "readers", "adapters")
+_KINDS = ("programs", "evaluators", "metrics", "judges", "optimizers", "models", "readers", "adapters")
 
 _NO_CALLS_HOME = {"MLFLOW_DISABLE_TELEMETRY": "true", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 """MLflow reports usage and LiteLLM fetches a price table, both at import and both only told by the environment. The

@@ -8,6 +8,7 @@ from typing import Any
 from harness.assembly import PROGRAMS
 from harness.data import READERS
 from harness.errors import UsageError, nearest
+from harness.judge_choice import JUDGES
 from harness.metric_choice import METRICS
 from harness.optimizers.catalogue import CATALOGUE
 from metrics.evaluators import CATALOGUE as EVALUATORS
@@ -36,6 +37,7 @@ def listing(kind: str) -> list[tuple[str, str]]:
         "programs": lambda: [(path, line) for path, (_, line) in PROGRAMS.items()],
         "evaluators": lambda: [(alias, _summary(made)) for alias, made in EVALUATORS.items()],
         "metrics": lambda: [(name, _summary(made)) for name, made in METRICS.items()],
+        "judges": lambda: list(JUDGES.items()),
         "optimizers": lambda: [(entry.name, entry.summary) for entry in CATALOGUE.values()],
         "models": lambda: list(_MODELS),
         "readers": lambda: [(name, _summary(reader)) for name, reader in READERS.items()],

@@ -13,10 +13,20 @@ from harness.data import Record
 from harness.errors import UsageError, nearest
 from harness.evaluator_choice import EvaluatorChoice
 from harness.foreign import foreign_code, whole
+from harness.judge_choice import JUDGES, judge_metric
 from harness.references import is_reference, load_object
 from harness.spec import ExperimentSpec, Named
-from metrics import BaseEvaluator, CompositeMetric, FigureMetric, LinkingMetric, RecordMetric, ScaledMetric
+from metrics import (
+    BaseEvaluator,
+    CompositeMetric,
+    FigureMetric,
+    GroundedMetric,
+    LinkingMetric,
+    RecordMetric,
+    ScaledMetric,
+)
 from metrics.composite import checked_weight
+from metrics.grounded import SOURCES
 from metrics.record.fields import FieldError
 from metrics.score import Metric
 from programs.contract import OutputContract
@@ -27,6 +37,7 @@ METRICS: Mapping[str, Callable[..., Metric]] = {
     "composite": CompositeMetric,
     "figure": FigureMetric,
     "linking": LinkingMetric,
+    "grounded": GroundedMetric,
 }
 """Name in an experiment file to metric."""
 
@@ -69,10 +80,13 @@ class _Builder:
         where = self._where(keys, named)
         if named.name == "composite":
             return self._composite(named, keys)
+        if named.name in JUDGES:
+            return self._judged(named, keys)
         maker = METRICS.get(named.name)
         if maker is None:
             if not is_reference(named.name):
-                raise UsageError(f"{where}: there is no metric of this name; {nearest(named.name, METRICS)}")
+                known = [*METRICS, *JUDGES]
+                raise UsageError(f"{where}: there is no metric of this name; {nearest(named.name, known)}")
             return self._own(named, where)
         arguments = {key: value for key, value in named.arguments.items() if value is not None}
         if maker is RecordMetric:
@@ -82,15 +96,55 @@ class _Builder:
                 "output_field": self.contract.field,
                 **arguments,
             }
+        if maker is GroundedMetric:
+            arguments = {
+                "schema": self.contract.schema or None,
+                "source": self._source(),
+                "output_field": self.contract.field,
+                **arguments,
+            }
         if maker in (FigureMetric, LinkingMetric):
             arguments = {"output_field": self.contract.field, **arguments}
         metric = self._made(maker, arguments, named, keys)
         if isinstance(metric, FigureMetric | LinkingMetric):
             self._check_content(metric, where)
+        if isinstance(metric, GroundedMetric):
+            self._check_shown(metric, where)
         if isinstance(metric, RecordMetric) and self.records:
             self._check_paths(metric, named, keys)
             self._check_evaluators(metric, where)
         return metric
+
+    def _judged(self, named: Named, keys: Keys) -> Metric:
+        def gate(given: Any) -> Metric:
+            return self.build(Named.model_validate(given), (*keys, "gate"))
+
+        metric = judge_metric(
+            named.name,
+            named.arguments,
+            self.spec,
+            self._where(keys, named),
+            output_field=self.contract.field,
+            source=self._source(),
+            gate=gate,
+        )
+        self._check_shown(metric, self._where(keys, named))
+        return metric
+
+    def _source(self) -> str | None:
+        """The program's only input, where it is not called as the metrics expect; they find the others themselves."""
+        inputs = list(self.contract.inputs)
+        return inputs[0] if len(inputs) == 1 and inputs[0] not in SOURCES else None
+
+    def _check_shown(self, metric: Metric, where: str) -> None:
+        """Put together what the judge would be shown of every record, so that a missing field is told beforehand."""
+        for record in self.records:
+            inputs = {name: record.fields[name] for name in self.contract.inputs if name in record.fields}
+            example = {**inputs, "id": record.id, "group": record.group, "expected": record.expected}
+            try:
+                metric(example, {self.contract.field: record.expected})
+            except ValueError as error:
+                raise UsageError(f"{where}: {record.where}: {error}") from error
 
     def _where(self, keys: Keys, named: Named) -> str:
         return f"{self.spec.where(*keys)}: metric {named.name}"
@@ -166,7 +220,7 @@ class _Builder:
             weight = checked_weight(key, arguments.get("weight", 1.0))
         except ValueError as error:
             raise UsageError(f"{self.spec.where(*keys, 'weight')}: {error}") from None
-        if key in METRICS or is_reference(key) or "metric" not in rest:
+        if key in METRICS or key in JUDGES or is_reference(key) or "metric" not in rest:
             return Named(name=key, arguments=rest), weight, keys
         if len(rest) > 1:
             other = next(name for name in rest if name != "metric")

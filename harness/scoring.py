@@ -21,6 +21,7 @@ from typing import Any
 from harness.errors import RunStopped, StopReason
 from harness.failures import Failure
 from harness.foreign import told
+from metrics.asking import replicated
 from metrics.score import Metric, Score
 from programs.contract import OutputContract
 
@@ -55,7 +56,7 @@ class Scoring:
             known = self._scores.get(key)
         if known is not None:
             return known
-        score = self._apply(example, prediction)
+        score = self._apply(example, prediction, replicate)
         with self._lock:
             return self._scores.setdefault(key, score)
 
@@ -78,10 +79,11 @@ class Scoring:
         value = self._contract.plain(self._contract.result(prediction))
         return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
 
-    def _apply(self, example: Any, prediction: Any) -> Score:
+    def _apply(self, example: Any, prediction: Any, replicate: int) -> Score:
         try:
+            metric = replicated(self.metric, replicate)
             # Copies: a metric that changes what it is given would change the test of the next program or metric.
-            score = self.metric(copy.deepcopy(example), copy.deepcopy(prediction))
+            score = metric(copy.deepcopy(example), copy.deepcopy(prediction))
         except (KeyboardInterrupt, RunStopped):
             raise
         except BaseException as error:  # whatever a metric raises is its bug, never a score

@@ -31,6 +31,23 @@ if TYPE_CHECKING:
         create_evaluator,
     )
     from metrics.figure import FigureExtractionMetric, FigureMetric
+    from metrics.grounded import GroundedMetric
+    from metrics.judge.linking import (
+        DspyLinkingJudge,
+        LinkingEvaluation,
+        LinkingEvaluationScore,
+        LinkingFailureFlags,
+        make_linking_judge_signature,
+    )
+    from metrics.judge.metric import JudgeMetric
+    from metrics.judge.rubric import Rubric, load_rubric
+    from metrics.judge.rubric_judge import RubricJudge
+    from metrics.judge.synthesis import (
+        DspyGeneralSynthesisJudge,
+        GeneralSynthesisEvaluation,
+        GeneralSynthesisEvaluationScore,
+        make_general_synthesis_judge_signature,
+    )
     from metrics.linking import LinkingMetric
     from metrics.record import RecordMetric
     from metrics.scaled import ScaledMetric
@@ -42,11 +59,20 @@ __all__ = [
     "Aggregate",
     "BaseEvaluator",
     "CompositeMetric",
+    "DspyGeneralSynthesisJudge",
+    "DspyLinkingJudge",
     "FigureExtractionMetric",
     "FigureMetric",
     "FormulaEvaluator",
+    "GeneralSynthesisEvaluation",
+    "GeneralSynthesisEvaluationScore",
+    "GroundedMetric",
+    "JudgeMetric",
     "LabelModelGrader",
     "LevenshteinEvaluator",
+    "LinkingEvaluation",
+    "LinkingEvaluationScore",
+    "LinkingFailureFlags",
     "LinkingMetric",
     "Metric",
     "NumericEvaluator",
@@ -55,6 +81,8 @@ __all__ = [
     "PythonCodeEvaluator",
     "QuantityEvaluator",
     "RecordMetric",
+    "Rubric",
+    "RubricJudge",
     "ScaledMetric",
     "Score",
     "ScoreJudge",
@@ -65,6 +93,9 @@ __all__ = [
     "aggregate",
     "config_version",
     "create_evaluator",
+    "load_rubric",
+    "make_general_synthesis_judge_signature",
+    "make_linking_judge_signature",
     "paired_difference",
 ]
 
@@ -73,6 +104,29 @@ _HOMES = {
     "LinkingMetric": "metrics.linking",
     **dict.fromkeys(("FigureExtractionMetric", "FigureMetric"), "metrics.figure"),
     "CompositeMetric": "metrics.composite",
+    "GroundedMetric": "metrics.grounded",
+    "JudgeMetric": "metrics.judge.metric",
+    "RubricJudge": "metrics.judge.rubric_judge",
+    **dict.fromkeys(("Rubric", "load_rubric"), "metrics.judge.rubric"),
+    **dict.fromkeys(
+        (
+            "DspyGeneralSynthesisJudge",
+            "GeneralSynthesisEvaluation",
+            "GeneralSynthesisEvaluationScore",
+            "make_general_synthesis_judge_signature",
+        ),
+        "metrics.judge.synthesis",
+    ),
+    **dict.fromkeys(
+        (
+            "DspyLinkingJudge",
+            "LinkingEvaluation",
+            "LinkingEvaluationScore",
+            "LinkingFailureFlags",
+            "make_linking_judge_signature",
+        ),
+        "metrics.judge.linking",
+    ),
     "ScaledMetric": "metrics.scaled",
     **dict.fromkeys(("Metric", "Score", "UnscoredError", "config_version"), "metrics.score"),
     **dict.fromkeys(("Aggregate", "PairedDifference", "aggregate", "paired_difference"), "metrics.statistics"),

@@ -57,6 +57,15 @@ def model_calls(metric: Metric, expected: Any) -> Mapping[str, int]:
     return metric.model_calls(expected) if isinstance(metric, AsksModels) else {}
 
 
+def replicated(metric: Metric, number: int) -> Metric:
+    """`metric` for replicate `number` of a repeated measurement, in which its models are asked anew.
+
+    A metric whose answers can differ has a method of this name; any other is itself.
+    """
+    again = getattr(metric, "replicated", None)
+    return metric if not number or again is None else again(number)
+
+
 def role_lm(model: RoleModel, lms: Mapping[str, Any]) -> Any:
     """The LM of a role.
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from metrics.asking import bound, model_calls
+from metrics.asking import bound, model_calls, replicated
 from metrics.evaluators.base import BaseEvaluator
 from metrics.nearest import nearest
 from metrics.score import Metric, Score, config_version
@@ -122,6 +122,11 @@ class CompositeMetric:
     def bind(self, lms: Mapping[str, Any]) -> CompositeMetric:
         """The same metric with every part's models in place."""
         parts = {name: bound(metric, lms) for name, metric in self._parts.items()}
+        return CompositeMetric(parts, self._weights, self._missing, self._name)
+
+    def replicated(self, number: int) -> CompositeMetric:
+        """The same metric whose parts ask their models anew."""
+        parts = {name: replicated(metric, number) for name, metric in self._parts.items()}
         return CompositeMetric(parts, self._weights, self._missing, self._name)
 
     def _combined(self, scores: Mapping[str, Score]) -> Score:

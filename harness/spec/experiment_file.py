@@ -255,11 +255,13 @@ class RolesSpec(Section):
     teacher: ModelSpec | None = None
     prompt: ModelSpec | None = None
     judge: ModelSpec | None = None
+    judges: Annotated[dict[str, ModelSpec], Field(description="further judges, for a panel")] = {}
 
     def given(self) -> dict[str, ModelSpec]:
-        """The roles this file names, in the order of `ROLES`."""
+        """The roles this file names, in the order of `ROLES`; further judges as `judges.NAME`."""
         models = {role: getattr(self, role) for role in ROLES}
-        return {role: model for role, model in models.items() if model is not None}
+        further = {f"judges.{name}": model for name, model in self.judges.items()}
+        return {role: model for role, model in models.items() if model is not None} | further
 
 
 class BudgetSpec(Section):

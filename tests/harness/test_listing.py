@@ -6,7 +6,9 @@ from harness.errors import UsageError
 from harness.listing import listing
 
 
-@pytest.mark.parametrize("kind", ["programs", "evaluators", "metrics", "optimizers", "models", "readers", "adapters"])
+@pytest.mark.parametrize(
+    "kind", ["programs", "evaluators", "metrics", "judges", "optimizers", "models", "readers", "adapters"]
+)
 def test_everything_that_can_be_named_is_listed_in_one_line(kind):
     rows = listing(kind)
     assert rows
