@@ -2,7 +2,7 @@
 
 >>> import harness
 >>> sorted(set(harness.__all__) - {"__version__"})
-['evaluate', 'export', 'load', 'load_experiment', 'open_model', 'predict', 'run']
+['agree', 'evaluate', 'export', 'load', 'load_card_spec', 'load_experiment', 'open_model', 'predict', 'run']
 
 Importing this package imports nothing heavy; each name is loaded when it is first used.
 """
@@ -13,21 +13,36 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness.agreement.run import agree
     from harness.assembly import load_experiment
     from harness.bundle import load
     from harness.experiment import run
     from harness.exporting import export_run as export
     from harness.measurement import evaluate_program as evaluate
     from harness.prediction import open_model, predict
+    from harness.spec import load_card_spec
 
     __version__: str
 
-__all__ = ["__version__", "evaluate", "export", "load", "load_experiment", "open_model", "predict", "run"]
+__all__ = [
+    "__version__",
+    "agree",
+    "evaluate",
+    "export",
+    "load",
+    "load_card_spec",
+    "load_experiment",
+    "open_model",
+    "predict",
+    "run",
+]
 
 _HOMES = {
+    "agree": ("harness.agreement.run", "agree"),
     "evaluate": ("harness.measurement", "evaluate_program"),
     "export": ("harness.exporting", "export_run"),
     "load": ("harness.bundle", "load"),
+    "load_card_spec": ("harness.spec", "load_card_spec"),
     "load_experiment": ("harness.assembly", "load_experiment"),
     "open_model": ("harness.prediction", "open_model"),
     "predict": ("harness.prediction", "predict"),

@@ -31,7 +31,7 @@ from harness.optimizers.catalogue import Arguments, Optimizer, find_optimizer
 from harness.optimizers.nearest import can_show
 from harness.references import is_reference, load_object
 from harness.secrecy import is_recognisable
-from harness.spec import ExperimentSpec, ModelSpec, Named, load_spec
+from harness.spec import CardSpec, ExperimentSpec, ModelSpec, Named, load_spec
 from metrics.score import Metric
 from programs.contract import OutputContract, ProgramDeclarationError, output_contract, predictors_of
 
@@ -242,7 +242,7 @@ def _metrics(
     }
 
 
-def model_configs(spec: ExperimentSpec, notes: list[str]) -> dict[str, ModelConfig]:
+def model_configs(spec: ExperimentSpec | CardSpec, notes: list[str]) -> dict[str, ModelConfig]:
     """Configuration per declared role."""
     roles = spec.models.given()
     for role, model in roles.items():

@@ -21,7 +21,7 @@ from harness.files import kind_of, outside
 from harness.progress import choose_progress
 from harness.references import check_own_packages
 from harness.signals import sigterm_as_interrupt
-from harness.spec import json_schema, load_spec
+from harness.spec import json_schema, load_card_spec, load_spec
 from harness.terminal import (
     answer,
     answer_json,
@@ -164,6 +164,26 @@ def evaluate(
 
 
 @app.command()
+def agree(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A card file.", show_default=False)],
+    changes: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how far judges agree with people, with intervals: the judge card."""
+    spec = load_card_spec(file, changes or ())
+    with stdout_kept_for_the_answer():
+        from harness.agreement.run import agree as make
+
+        document = make(spec, progress=choose_progress())
+    if as_json:
+        answer_json(document)
+        return
+    from harness.agreement.summary import card_summary
+
+    answer_rich(*card_summary(document))
+
+
+@app.command()
 def export(
     reference: Annotated[
         str,
@@ -269,7 +289,7 @@ def list_names(
 
 @app.command()
 def schema(
-    kind: Annotated[str, typer.Argument(metavar="experiment", help="Which file.", show_default=False)],
+    kind: Annotated[str, typer.Argument(metavar="experiment|card", help="Which file.", show_default=False)],
 ) -> None:
     """Print the JSON Schema of a file, for editors."""
     answer_json(json_schema(kind))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError, nearest
-from harness.spec import ExperimentSpec
+from harness.spec import CardSpec, ExperimentSpec
 from metrics.asking import RoleModel
 from metrics.score import Metric
 
@@ -34,7 +34,7 @@ _OURS = ("role", "panel", "panel_aggregate", "rubric", "gate", "score_map")
 def judge_metric(
     name: str,
     arguments: Mapping[str, Any],
-    spec: ExperimentSpec,
+    spec: ExperimentSpec | CardSpec,
     where: str,
     *,
     output_field: str | None,
@@ -97,7 +97,7 @@ def _roles(given: Mapping[str, Any], where: str) -> list[str]:
     return [str(given.get("role", _JUDGE))]
 
 
-def _model(role: str, spec: ExperimentSpec, name: str, where: str) -> RoleModel:
+def _model(role: str, spec: ExperimentSpec | CardSpec, name: str, where: str) -> RoleModel:
     models = spec.models.given()
     if role not in models:
         ask = f"models: {{{_JUDGE}: ...}}" if role == _JUDGE else f"models.{role}"

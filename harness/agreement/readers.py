@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.agreement.rows import OVERALL, CardData, JudgedRow, Rated
+from harness.agreement.rows import EXTRACTIONS, OVERALL, CardData, JudgedRow, Rated
 from harness.data.formats import read_rows
 from harness.errors import UsageError, nearest
 
@@ -22,6 +22,8 @@ DEGENERATE = "human_scores_identical_for_all_extractors"
 """The person did not look at the single extractions."""
 
 _PEOPLE, _SECOND = "human", "human2"
+NO_RATERS = ("expected", *EXTRACTIONS)
+"""Columns with keys of their own that hold records, not scores."""
 
 
 def read_lemat(path: Path, group_by: str | None) -> CardData:
@@ -137,7 +139,7 @@ def _raters(cells: Mapping[str, Any], repaired: Counter[str]) -> dict[str, Rated
     found: dict[str, dict[str, Any]] = {}
     for column, value in cells.items():
         rater, dot, criterion = column.partition(".")
-        if dot and criterion:
+        if dot and criterion and rater not in NO_RATERS:
             found.setdefault(rater, {})[criterion] = value
     raters: dict[str, Rated] = {}
     for rater, given in found.items():

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 OVERALL = "overall"
+EXTRACTIONS = ("extraction", "extracted_ontology", "record", "prediction")
+"""The columns that may hold what is judged, the first one that is there."""
 
 
 @dataclass(frozen=True, slots=True)

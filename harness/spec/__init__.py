@@ -1,5 +1,6 @@
-"""The experiment file: read with its lines, overridden, validated, every problem told with its place."""
+"""The files of this package: read with its lines, overridden, validated, every problem told with its place."""
 
+from harness.spec.card_file import CardSpec, load_card_spec
 from harness.spec.experiment_file import (
     BudgetSpec,
     DataSpec,
@@ -15,6 +16,7 @@ from harness.spec.experiment_file import (
 
 __all__ = [
     "BudgetSpec",
+    "CardSpec",
     "DataSpec",
     "ExperimentSpec",
     "ModelSpec",
@@ -23,5 +25,6 @@ __all__ = [
     "RolesSpec",
     "SplitSpec",
     "json_schema",
+    "load_card_spec",
     "load_spec",
 ]

@@ -18,10 +18,6 @@ from pydantic import (
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
-    PrivateAttr,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    WithJsonSchema,
     field_validator,
     model_serializer,
     model_validator,
@@ -29,11 +25,18 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from harness.errors import UsageError, nearest
-from harness.files import named_path
-from harness.foreign import whole
-from harness.spec.document import SpecDocument, read_document
-from harness.spec.overrides import ShortForms, apply_override
-from harness.spec.problems import problems_of
+from harness.spec.overrides import ShortForms
+from harness.spec.spec_file import (
+    Arguments,
+    CountFromOne,
+    CountFromZero,
+    NotNegative,
+    Positive,
+    Section,
+    SpecFile,
+    arguments_of,
+    load_file,
+)
 
 ROLES = ("task", "teacher", "prompt", "judge")
 """The roles a model can have in an experiment; only the task is required."""
@@ -41,13 +44,6 @@ ROLES = ("task", "teacher", "prompt", "judge")
 DEFAULT_OPTIMIZER = "bootstrap_random_search"
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-
-
-def _number(value: object) -> object:
-    """Keep `true` from being read as the number 1."""
-    if isinstance(value, bool):
-        raise ValueError(f"must be a number, not {str(value).lower()}")
-    return value
 
 
 def _share(value: object) -> object:
@@ -72,44 +68,7 @@ def _schema_switch(value: object) -> object:
     return switch
 
 
-def _arguments(value: object) -> object:
-    """`NAME:` with nothing behind it has no arguments."""
-    return {} if value is None else value
-
-
-CountFromZero = Annotated[int, Field(ge=0), BeforeValidator(_number)]
-CountFromOne = Annotated[int, Field(ge=1), BeforeValidator(_number)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_number)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_number)]
-Arguments = Annotated[dict[str, Any], BeforeValidator(_arguments), WithJsonSchema({"type": ["object", "null"]})]
 Share = Annotated[int | float, BeforeValidator(_share)]
-
-
-class Section(BaseModel):
-    """A mapping of known keys. A key without a value counts as not given; a plain value stands for `main_key`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    main_key: ClassVar[str | None] = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _open_short_form(cls, data: object) -> object:
-        if isinstance(data, str) and cls.main_key is not None:
-            return {cls.main_key: data}
-        if isinstance(data, dict):
-            return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
-        return data
-
-    @model_serializer(mode="wrap")
-    def _given_keys(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {key: value for key, value in handler(self).items() if value is not None}
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """The schema of the mapping, or of its short form."""
-        schema = handler.resolve_ref_schema(handler(core))
-        return dict(schema) if cls.main_key is None else {"anyOf": [{"type": "string"}, dict(schema)]}
 
 
 class Named(BaseModel):
@@ -137,9 +96,9 @@ class Named(BaseModel):
             names = ", ".join(map(str, data)) or "nothing"
             raise ValueError(f"must hold one name with its arguments below it; it holds {names}")
         ((name, arguments),) = data.items()
-        if not isinstance(_arguments(arguments), dict):
+        if not isinstance(arguments_of(arguments), dict):
             raise ValueError(f"{name} must be followed by its arguments as keys, such as {{{name}: {{key: value}}}}")
-        return {"name": name, "arguments": _arguments(arguments)}
+        return {"name": name, "arguments": arguments_of(arguments)}
 
     @model_serializer
     def _short_form(self) -> str | dict[str, Any]:
@@ -176,7 +135,7 @@ class DataSpec(Section):
 
     path: str = Field(min_length=1)
     reader: str = Field("records", min_length=1)
-    columns: dict[str, str] = {}
+    columns: dict[str, str] = Field(default_factory=dict)
     group_by: str | None = None
     split: SplitSpec = SplitSpec()
 
@@ -255,7 +214,7 @@ class RolesSpec(Section):
     teacher: ModelSpec | None = None
     prompt: ModelSpec | None = None
     judge: ModelSpec | None = None
-    judges: Annotated[dict[str, ModelSpec], Field(description="further judges, for a panel")] = {}
+    judges: dict[str, ModelSpec] = Field(default_factory=dict, description="further judges, for a panel")
 
     def given(self) -> dict[str, ModelSpec]:
         """The roles this file names, in the order of `ROLES`; further judges as `judges.NAME`."""
@@ -281,7 +240,7 @@ def _default_adapter(given: Mapping[str, Any]) -> AdapterName:
     return "compact" if models.task.is_local else "json"
 
 
-class ExperimentSpec(Section):
+class ExperimentSpec(SpecFile):
     """One experiment: what is tuned, on which data, against which metric, with which models, within which limits."""
 
     name: str = Field("experiment", pattern=r"^[^\x00-\x1f/\\]{1,100}$")
@@ -293,38 +252,9 @@ class ExperimentSpec(Section):
         description="decides the prompt's bytes; absent: compact for a local task model, else json",
     )
     metric: Named | None = Field(None, description="absent: record, with evaluators by the type of each field")
-    audit: dict[str, Arguments] = {}
+    audit: dict[str, Arguments] = Field(default_factory=dict)
     optimizer: Named = Named(name=DEFAULT_OPTIMIZER)
     budget: BudgetSpec = BudgetSpec()
-
-    _path: Path = PrivateAttr(default=Path("experiment.yaml"))
-    _document: SpecDocument | None = PrivateAttr(default=None)
-
-    @property
-    def path(self) -> Path:
-        """The file, as it was named."""
-        return self._path
-
-    @property
-    def label(self) -> str:
-        """What errors call the file."""
-        return str(self._path)
-
-    @property
-    def folder(self) -> Path:
-        """The folder that paths in the file are relative to."""
-        return self._path.parent
-
-    def resolve(self, path: str) -> Path:
-        """A path of the file: absolute and `~` paths as they are, all others relative to the file's folder."""
-        return named_path(path, self.folder)
-
-    def where(self, *keys: str | int) -> str:
-        """Where a key was written, for errors: "experiments/x.yaml line 12", or the file when it was not.
-
-        A key that is not in the file is looked for upwards: `where("data", "reader")` may name the line of `data`.
-        """
-        return self._document.place(keys) if self._document is not None else self.label
 
     def to_document(self) -> dict[str, Any]:
         """The experiment as JSON data that would load again; keys left at "none" are left out."""
@@ -347,23 +277,7 @@ def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> ExperimentSpec
     Raises:
         UsageError: one line per thing that is wrong, each with its place in the file.
     """
-    file = Path(path)
-    document = read_document(file, str(path))
-    for text in overrides:
-        apply_override(document, text, _SHORT_FORMS)
-    document.refuse_secrets()
-    data = document.substituted(os.environ)
-    if data.get("name") is None:
-        data["name"] = whole(file.stem)
-    spec: ExperimentSpec | None = None
-    try:
-        spec = ExperimentSpec.model_validate(data)
-    except ValidationError as invalid:
-        problems_of(invalid, ExperimentSpec, document)
-    if spec is None or document.problems:
-        raise UsageError("\n".join(document.sentences()))
-    spec._path, spec._document = file, document
-    return spec
+    return load_file(ExperimentSpec, _SHORT_FORMS, path, overrides)
 
 
 def json_schema(kind: str = "experiment") -> dict[str, Any]:
@@ -372,9 +286,12 @@ def json_schema(kind: str = "experiment") -> dict[str, Any]:
     Raises:
         UsageError: there is no such kind of file.
     """
-    if kind != "experiment":
-        raise UsageError(f"there is no schema {kind!r}; {nearest(kind, ['experiment'])}")
-    schema = ExperimentSpec.model_json_schema()
+    from harness.spec.card_file import CardSpec
+
+    kinds: dict[str, type[SpecFile]] = {"experiment": ExperimentSpec, "card": CardSpec}
+    if kind not in kinds:
+        raise UsageError(f"there is no schema {kind!r}; {nearest(kind, kinds)}")
+    schema = kinds[kind].model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 

@@ -27,6 +27,10 @@ _MOST_NODES = 20_000
 
 _TAG = "tag:yaml.org,2002:"
 
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_OPEN, _CLOSE = "\ue000", "\ue001"
+"""Stand for the braces of `${NAME}` while YAML is read: between the braces of a short mapping they would end it."""
+
 
 class _CoreLoader(yaml.SafeLoader):
     """Resolves plain scalars as the YAML 1.2 core schema does."""
@@ -76,9 +80,11 @@ def parse_yaml(text: str, source: str) -> MarkedYaml:
     >>> marked = parse_yaml("a: {b: no}\\nc: [1e-3]", "x.yaml")
     >>> marked.data, marked.lines[("c", 0)]
     ({'a': {'b': 'no'}, 'c': [0.001]}, 2)
+    >>> parse_yaml("data: {path: ${DATA}/x.csv}", "x.yaml").data
+    {'data': {'path': '${DATA}/x.csv'}}
     """
     try:
-        node = _CoreLoader(text).get_single_node()
+        node = _CoreLoader(_REFERENCE.sub(rf"${_OPEN}\1{_CLOSE}", text)).get_single_node()
         builder = _Builder(source)
         data = None if node is None else builder.build(node, ())
     except yaml.MarkedYAMLError as error:
@@ -201,4 +207,5 @@ def _read_scalar(kind: str, text: str) -> Any:
 
 def _joined(text: str) -> str:
     """`text` with the halves joined that JSON writes as two escapes; half a character alone is a ValueError."""
+    text = text.replace(f"${_OPEN}", "${").replace(_CLOSE, "}")
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16")
