@@ -96,8 +96,12 @@ class GroundedMetric:
         Raises:
             ValueError: the example has no source, or the prediction not the field.
         """
-        record = plain(predicted_in(prediction, self.output_field))
         source = _Source(self._text(columns(example)))
+        given = predicted_in(prediction, self.output_field)
+        try:
+            record = plain(given)
+        except ValueError as error:
+            return Score.unscored(f"{self.name}: the extraction cannot be read: {error}")
         problem = self._misfit(record)
         found = {
             path: (value, source.credit(value))

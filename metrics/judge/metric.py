@@ -128,7 +128,11 @@ class JudgeMetric:
             if passed.value is None or passed.value < self.gate_at_least:
                 return _stopped(self.gate, passed)
         extraction = predicted_in(prediction, self.output_field)
-        if self.rubric.empty == "zero" and holds_nothing(extraction):
+        try:
+            is_nothing = holds_nothing(extraction)
+        except ValueError as error:
+            return Score.unscored(f"{self.name}: the extraction cannot be read: {error}")
+        if is_nothing and self.rubric.empty == "zero":
             return Score(0.0, "nothing was extracted")
         shown = judge_inputs(self.rubric, example, extraction, self.inputs)
         try:
