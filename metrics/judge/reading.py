@@ -94,9 +94,10 @@ def read_verdict(found: Mapping[str, Any], rubric: Rubric) -> tuple[Verdict, lis
     for name in rubric.criteria:
         criteria[name], passed_over = _criterion(name, scores, rubric)
         repairs += [repair for repair in passed_over if repair not in repairs]
-    unreadable = [one.reason for one in criteria.values() if one.status == "unreadable"]
-    if unreadable and not any(one.status == "scored" for one in criteria.values()):
-        raise ValueError(f"not one score can be read: {unreadable[0]}")
+    if not any(one.status == "scored" for one in criteria.values()):
+        unreadable = [one.reason for one in criteria.values() if one.status == "unreadable"]
+        # A judge to whom nothing applies has not judged: null is the least that a form can be filled in with.
+        raise ValueError(f"not one score can be read: {unreadable[0] if unreadable else 'every one is null'}")
     return (
         Verdict(
             rubric.label,

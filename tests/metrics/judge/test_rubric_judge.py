@@ -154,6 +154,13 @@ def test_a_missing_criterion_is_unreadable(judge_at):
     assert (one.status, one.reason) == ("unreadable", "the answer has no 'process_steps_score'")
 
 
+def test_a_form_full_of_nulls_is_no_judgement(judge_at):
+    judge, server = judge_at([answer(None), answer(3.0)])
+
+    assert judge.verdict(INPUTS).overall == 3.0
+    assert len(server.requests) == 2
+
+
 def test_scores_keep_their_precision(judge_at):
     judge, _ = judge_at([answer(3.0, process_steps=3.28)])
 
