@@ -13,6 +13,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
 from harness.errors import RunStopped, StopReason
@@ -89,7 +91,9 @@ class _Crew(Generic[Item, Result]):
         self._pool: ThreadPoolExecutor | None = None
         self._hired = self._working = 0
         self._began = 0.0
-        self._news, self._taken = threading.Event(), threading.Event()
+        # Not an Event for the main thread: Ctrl-C inside Event.wait may come out as a RuntimeError about its lock.
+        self._news: SimpleQueue[None] = SimpleQueue()
+        self._taken = threading.Event()
 
     def alone(self) -> Iterator[tuple[int, Result]]:
         """All the work in the caller's thread."""
@@ -104,8 +108,8 @@ class _Crew(Generic[Item, Result]):
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="example")
         self._hire(1)
         while self._working and self._error is None:
-            self._news.wait(_EVERY)
-            self._news.clear()
+            with suppress(Empty):
+                self._news.get(timeout=_EVERY)
             yield from self.finished()
             if self._hired == 1 and time.monotonic() - self._began > self._patience:
                 self._hire(self._threads)
@@ -148,7 +152,7 @@ class _Crew(Generic[Item, Result]):
                 self._began = time.monotonic()
                 self._finished.append((index, self._context.copy().run(self._one, index)))
                 if self._hired > 1:
-                    self._news.set()
+                    self._news.put(None)
                     self._wait_for_the_caller()
         except BaseException as error:  # noqa: BLE001  # the caller raises it
             with self._lock:
@@ -157,7 +161,7 @@ class _Crew(Generic[Item, Result]):
         finally:
             with self._lock:
                 self._working -= 1
-            self._news.set()
+            self._news.put(None)
 
     def _wait_for_the_caller(self) -> None:
         """Run ahead of the caller by no more results than there are threads: it may see that no more are wanted."""
