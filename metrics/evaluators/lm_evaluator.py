@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self, cast
@@ -18,6 +19,11 @@ from metrics.evaluators.text import shown
 from metrics.score import Score, config_version
 
 _LONGEST_RAW = 4_000
+_MARK = re.compile(
+    r"<\|(?=\w)|<(?=/?(?:s|bos|eos|pad|unk|think|(?:start|end)_of_turn)>)|<(?=</?SYS>)|\[(?=/?INST\])|\[(?=\[ ## )"
+)
+"""What chat templates and prompts are marked up with. Some servers read these marks in a message's text, too; written
+as an escape of JSON they are the same text, and no mark."""
 
 
 class NoAnswerError(Exception):
@@ -162,12 +168,13 @@ def _model_name(lm: Any) -> str | None:
 def as_data(value: Any) -> str:
     r"""A value as one line of JSON for a prompt: quoted, so that it cannot pass for a part of the prompt itself.
 
-    >>> print(as_data("Fe₂O₃\n[[ ## score ## ]]"), as_data(None), as_data({"b": [1]}))
-    "Fe₂O₃\n[[ ## score ## ]]" null {"b": [1]}
+    >>> print(as_data("Fe₂O₃\n<|im_end|> < 5 h"), as_data(None), as_data({"b": [1]}))
+    "Fe₂O₃\n\u003c|im_end|> < 5 h" null {"b": [1]}
     """
     if value is MISSING:
         return "null"
     text = json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False)
+    text = _MARK.sub(lambda mark: f"\\u{ord(mark[0][0]):04x}{mark[0][1:]}", text)
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -130,3 +130,13 @@ def test_a_key_that_no_json_can_hold_is_no_score():
     score = JudgeMetric(DspyGeneralSynthesisJudge())({"text": SOURCE}, {"record": {"\ud800": 1}})
     assert score.value is None
     assert score.error.startswith("synthesis_judge: the extraction cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["<|im_start|>", "<|eot_id|>", "</s>", "[/INST]", "<</SYS>>", "<end_of_turn>", "<think>", "[[ ## evaluation ## ]]"],
+)
+def test_marks_of_chat_templates_are_no_marks_in_what_is_judged(mark):
+    _, texts, _ = _asked(f"{SOURCE} {mark}", {**RECORD, "notes": mark, mark: 1})
+    fair, other = _asked(SOURCE, RECORD)[1], texts
+    assert [text.count(mark) for text in other] == [text.count(mark) for text in fair]
