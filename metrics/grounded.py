@@ -165,6 +165,7 @@ class _Source:
         self._squeezed = "".join(normalized(text).casefold().split())
         self._words = frozenset(_WORDS.findall(normalized(text).casefold()))
         self._numbers: frozenset[float] | None = None
+        self._amounts: list[str] | None = None
         self._quantity = QuantityEvaluator()
 
     def credit(self, value: Any) -> float:
@@ -179,7 +180,7 @@ class _Source:
         if number is not None:
             return self.credit(number)
         if reading_of(text) is not None:
-            return float(any(self._quantity.compare(text, amount)[0] == 1.0 for amount in self._amounts()))
+            return float(self._says_amount(text))
         formula = _composition(text)
         if formula is not None:
             return float(any(_composition(token) == formula for token in _TOKENS.findall(self._text)))
@@ -210,8 +211,10 @@ class _Source:
             start = self._squeezed.find(squeezed, start + 1)
         return False
 
-    def _amounts(self) -> Iterator[str]:
-        return (match[0].strip(" .,") for match in _AMOUNTS.finditer(self._text))
+    def _says_amount(self, text: str) -> bool:
+        if self._amounts is None:
+            self._amounts = list(dict.fromkeys(match[0].strip(" .,") for match in _AMOUNTS.finditer(self._text)))
+        return any(self._quantity.compare(text, amount)[0] == 1.0 for amount in self._amounts)
 
 
 @lru_cache(maxsize=4096)

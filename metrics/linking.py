@@ -28,7 +28,7 @@ class LinkingMetric:
         value = F1 = 2 * right / (expected + predicted)
 
     A link is right when gold has it in the same figure. Names are compared as `metrics.figure.names` compares them:
-    case, Unicode, LaTeX, separators and look-alikes aside, and never by guessing: "Ru-Ni" is not "NiRu". One series may
+    case, Unicode, LaTeX, separators and look-alikes aside, and never by guessing: "Pd-Cu" is not "CuPd". One series may
     show several materials and one material be shown by several series. A link said twice counts once. Confidence,
     reasons and unmatched series decide nothing.
 
@@ -38,14 +38,14 @@ class LinkingMetric:
         name: what reports call this metric.
         output_field: the prediction's field that holds the links; None: its only one (`reasoning` aside).
 
-    >>> gold = [{"plot_index": 0, "mappings": [{"series_name": "S1", "material_name": "Ru/CeO2"},
-    ...                                        {"series_name": "S2", "material_name": "Ni/CeO2"}]}]
-    >>> found = [{"plot_index": 0, "mappings": [{"series_name": "s1", "material_name": "Ru/CeO₂"}]}]
+    >>> gold = [{"plot_index": 0, "mappings": [{"series_name": "S1", "material_name": "Pd/ZrO2"},
+    ...                                        {"series_name": "S2", "material_name": "Ni/ZrO2"}]}]
+    >>> found = [{"plot_index": 0, "mappings": [{"series_name": "s1", "material_name": "Pd/ZrO₂"}]}]
     >>> score = LinkingMetric().compare(gold, found)
     >>> round(score.value, 3), score.parts["precision"].value, score.parts["recall"].value
     (0.667, 1.0, 0.5)
     >>> score.feedback
-    "figure 0: the link of series 'S2' to material 'Ni/CeO2' is missing"
+    "figure 0: the link of series 'S2' to material 'Ni/ZrO2' is missing"
     """
 
     def __init__(self, name: str = "linking", output_field: str | None = None) -> None:

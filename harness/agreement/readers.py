@@ -98,6 +98,9 @@ def _lemat_rated(
         scores[str(name)] = number
     reasons = {str(name): str(text) for name, text in (given.get("reasonings") or {}).items() if text}
     overall = _number(given.get(OVERALL)) if own_overall else None
+    if overall is not None and not scale[0] <= overall <= scale[1]:  # the default of what was never worked out is 0
+        repaired[f"{who}: overall score {overall:g} is off the scale"] += 1
+        overall = None
     return Rated(scores, overall, reasons, [name for name, score in scores.items() if score is None and own_overall])
 
 

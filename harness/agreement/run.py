@@ -23,6 +23,7 @@ from harness.progress import Progress, SilentProgress
 from harness.results import usage_document
 from harness.session import open_store
 from harness.spec.card_file import CardSpec
+from harness.tracking.names import file_name
 from harness.tracking.plots import png
 from harness.tracking.tracker import Tracker
 from metrics.agreement import STATISTICS
@@ -105,13 +106,12 @@ def _judged(
                 bound, data.rows, repeats=spec.repeats, threads=threads, ledger=ledger, progress=progress
             )
             _refuse_silent(judged, bound)
-            known = live.noise(judged, bound)
+            known = live.noise(judged, bound) | _cost(ledger.usage(), len(data.rows) * spec.repeats)
             if spec.attacks:
                 known["attack_battery"] = live.attack(bound, judged, threads=threads, ledger=ledger)
             spent = ledger.usage()
         finally:
             store.close()
-    known |= _cost(spent, len(data.rows) * spec.repeats)
     rows = live.with_judge(judged, spec.judge.name if spec.judge else "", bound)
     return replace(data, rows=rows), known, {role: usage_document(usage) for role, usage in spent.items()}
 
@@ -173,7 +173,7 @@ def _params(spec: CardSpec) -> dict[str, Any]:
 
 
 def _write(card: Card) -> Path:
-    folder = FOLDER / "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in card.name)
+    folder = FOLDER / file_name(card.name)
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "card.html"
     page.write_text(card_page(card), encoding="utf-8")
@@ -192,8 +192,8 @@ def _log(tracked: Any, card: Card, page: Path) -> None:
                 }
             )
         tracked.metrics({f"{name}/spread_ratio": judge.spread_ratio, f"{name}/unreadable": judge.unreadable})
-        tracked.figure(png(judge_against_people(card, name)), f"{name}_against_people.png")
-        tracked.figure(png(residuals_by_group(card, name)), f"{name}_by_group.png")
+        tracked.figure(png(judge_against_people(card, name)), f"{file_name(name)}_against_people.png")
+        tracked.figure(png(residuals_by_group(card, name)), f"{file_name(name)}_by_group.png")
     tracked.figure(png(bias_by_criterion(card)), "bias_by_criterion.png")
     tracked.table(agreement_rows(card), "agreement.json")
     tracked.file(page)

@@ -34,8 +34,8 @@ class FigureMetric:
     Each series counts the same, however many points it has. A missing or empty series is worth 0; a predicted series
     that is none of the true ones makes the denominator longer.
 
-    Which is which: the same name goes together (case, Unicode, LaTeX, separators and look-alikes aside: "Ru/Ce02" is
-    "Ru/CeO₂", while "Ru-Ni", "Ni-Ru" and "NiRu" are three; see `metrics.figure.names`). Series whose names are on one
+    Which is which: the same name goes together (case, Unicode, LaTeX, separators and look-alikes aside: "Pd/Zr02" is
+    "Pd/ZrO₂", while "Pd-Cu", "Cu-Pd" and "CuPd" are three; see `metrics.figure.names`). Series whose names are on one
     side only are paired by their points, so that the sum is as high as it can be, and lose up to half for the name.
 
     Points: how far a true point is found, and a predicted one true, depends on the distance d to the nearest point of
@@ -70,8 +70,8 @@ class FigureMetric:
     Raises:
         ValueError: an argument out of its range.
 
-    >>> truth = {"name_to_coordinates": {"Ru/CeO2": [[350, 20], [400, 50], [450, 90]], "blank": [[350, 1], [450, 13]]}}
-    >>> read = {"name_to_coordinates": {"Ru/Ce02": [[350, 20], [400, 50], [450, 90]]}}
+    >>> truth = {"name_to_coordinates": {"Pd/ZrO2": [[350, 20], [400, 50], [450, 90]], "blank": [[350, 1], [450, 13]]}}
+    >>> read = {"name_to_coordinates": {"Pd/Zr02": [[350, 20], [400, 50], [450, 90]]}}
     >>> score = FigureMetric().compare(truth, read)
     >>> score.value, score.feedback
     (0.5, "series 'blank': missing, with its 2 points")

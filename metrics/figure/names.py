@@ -2,11 +2,11 @@
 
 Two names are the same in one of four forms, the strictest first: as they are written; after Unicode, LaTeX and spaces;
 without case and with one separator for all of them; with characters that look alike taken for each other (O and 0;
-l, I and 1), so that "Ru/Ce02" is "Ru/CeO2". A name that was found in a stricter form is taken and is no candidate in a
+l, I and 1), so that "Pd/Zr02" is "Pd/ZrO2". A name that was found in a stricter form is taken and is no candidate in a
 later one: in a figure with both "Co" and "CO", each is itself.
 
-What stays different: other numbers ("0.96% TiO2", "0.97% TiO2"), other formulas ("Ru/CeO2", "Rh/CeO2"), another order
-and another grouping of the elements ("Ru-Ni", "Ni-Ru" and "NiRu" are three catalysts), other words.
+What stays different: other numbers ("0.4% TiO2", "0.5% TiO2"), other formulas ("Pd/ZrO2", "Pt/ZrO2"), another order
+and another grouping of the elements ("Pd-Cu", "Cu-Pd" and "CuPd" are three catalysts), other words.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def canonical(name: str) -> str:
 
     >>> canonical("3Ru_10K_CaO") == canonical("3Ru/10K-CaO"), canonical("0.50 % PVA"), canonical("1bar")
     (True, '0.5pva', '1bar')
-    >>> canonical("Ru-Ni/"), canonical("Ni-Ru/"), canonical("NiRu")
-    ('ru-ni', 'ni-ru', 'niru')
+    >>> canonical("Pd-Cu/"), canonical("Cu-Pd/"), canonical("CuPd")
+    ('pd-cu', 'cu-pd', 'cupd')
     """
     if len(name) > _LONGEST:
         return name
@@ -71,7 +71,7 @@ def canonical(name: str) -> str:
 def look_alike(name: str) -> str:
     """The canonical form with characters that are taken for each other made one.
 
-    >>> look_alike("Ru/Ce02") == look_alike("Ru/CeO2"), look_alike("A12O3") == look_alike("Al2O3")
+    >>> look_alike("Pd/Zr02") == look_alike("Pd/ZrO2"), look_alike("A12O3") == look_alike("Al2O3")
     (True, True)
     """
     return canonical(name).translate(_LOOK_ALIKE)
@@ -84,9 +84,9 @@ FORMS: tuple[Form, ...] = (str, tidied, canonical, look_alike)
 def name_similarity(first: str, second: str) -> float:
     """1 for the same name in any form, else the likeness of two spellings of what may be one name, else 0.
 
-    >>> name_similarity("Ru/Ce02", "Ru/CeO₂"), name_similarity("Ru-Ni/CeO2", "NiRu/CeO2")
+    >>> name_similarity("Pd/Zr02", "Pd/ZrO₂"), name_similarity("Pd-Cu/ZrO2", "CuPd/ZrO2")
     (1.0, 0.0)
-    >>> round(name_similarity("CeO2 nanorod", "CeO2 nanorods"), 2), name_similarity("Rh/CeO2", "Ru/CeO2")
+    >>> round(name_similarity("ZrO2 nanorod", "ZrO2 nanorods"), 2), name_similarity("Pt/ZrO2", "Pd/ZrO2")
     (0.92, 0.0)
     """
     return float(name_matrix([first], [second])[0][0, 0])
@@ -122,8 +122,8 @@ def name_matrix(rows: Sequence[str], columns: Sequence[str]) -> tuple[NDArray[np
 def resolved(names: Sequence[str], known: Sequence[str]) -> list[str]:
     """Each name as `known` writes it, where one of `known` alone is the same in the strictest form that fits.
 
-    >>> resolved(["Ru/Ce02", "blank", "Pd"], ["Ru/CeO2", "Blank"])
-    ['Ru/CeO2', 'Blank', 'Pd']
+    >>> resolved(["Pd/Zr02", "blank", "Pd"], ["Pd/ZrO2", "Blank"])
+    ['Pd/ZrO2', 'Blank', 'Pd']
     """
     tables: list[tuple[Form, dict[Hashable, set[str]]]] = []
     for form in FORMS:

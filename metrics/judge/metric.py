@@ -142,7 +142,7 @@ class JudgeMetric:
         return self.score_of(combined_verdict(verdicts, self.panel, self.panel_weights))
 
     def compare(self, expected: Any, predicted: Any) -> Score:
-        """Not without the source; unscored.
+        """Not possible: a judge needs the source.
 
         Raises:
             NotImplementedError: always, as a composite expects of a metric that needs the example.

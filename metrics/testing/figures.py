@@ -20,7 +20,7 @@ Series = dict[str, list[list[float]]]
 FIGURES: tuple[dict[str, Any], ...] = (
     {
         "name_to_coordinates": {
-            "Ru/CeO2": [[float(x), 2.0 * x + 1] for x in range(12)],
+            "Pd/ZrO2": [[float(x), 2.0 * x + 1] for x in range(12)],
             "Ni": [[float(x), 30 - 1.5 * x] for x in range(12)],
             "blank": [[float(x), 4.0] for x in range(12)],
         },

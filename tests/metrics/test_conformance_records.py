@@ -75,8 +75,8 @@ TestComposite = suite(weighted)
 TestScaled = suite(lambda: ScaledMetric(RecordMetric()), test_feedback_names_the_path_and_both_values=None)
 LINKS = {
     "mappings": [
-        {"plot_index": 0, "mappings": [{"series_name": "S1", "material_name": "Ru/CeO2"}]},
-        {"plot_index": 1, "mappings": [{"series_name": "run 2", "material_name": "Ni/CeO2"}]},
+        {"plot_index": 0, "mappings": [{"series_name": "S1", "material_name": "Pd/ZrO2"}]},
+        {"plot_index": 1, "mappings": [{"series_name": "run 2", "material_name": "Ni/ZrO2"}]},
     ]
 }
 TestLinks = suite(  # a link said twice counts once, and feedback names links, not paths

@@ -54,6 +54,13 @@ def test_what_is_mended_and_left_out_is_counted(tmp_path):
     }
 
 
+def test_an_overall_score_that_was_never_worked_out_is_none(tmp_path):
+    judged = {"scores": {"a": 4}, "overall": 0.0}
+    data = read_lemat(write(tmp_path, "rows.jsonl", lemat({"a": 4}, {}, judges={"j": judged})), None)
+    assert (data.rows[0].judges["j"].overall, data.rows[0].judges["j"].mean) == (None, 4.0)
+    assert data.repaired == {"judge: overall score 0 is off the scale": 1}
+
+
 def test_a_table_of_ones_own(tmp_path):
     file = write(
         tmp_path,

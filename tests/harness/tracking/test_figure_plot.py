@@ -10,14 +10,14 @@ import pytest
 from harness.tracking.figure_plot import figure_picture
 
 TRUTH = {
-    "name_to_coordinates": {"Ru/CeO2": [[350, 36], [400, 77], [450, 98]], "blank": [[350, 1], [450, 13]]},
+    "name_to_coordinates": {"Pd/ZrO2": [[350, 36], [400, 77], [450, 98]], "blank": [[350, 1], [450, 13]]},
     "title": "Conversion of $CO_2",
     "x_axis_label": "Temperature",
     "x_axis_unit": "°C",
 }
 READ = {
     "name_to_coordinates": {
-        "Ru/CeO₂": [[351, 37], [399, 76], [450, 96], [450, -1e9]],
+        "Pd/ZrO₂": [[351, 37], [399, 76], [450, 96], [450, -1e9]],
         "$\\bad{ name": [[400, 50]],
         "no list": 7,
     }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from metrics import FigureExtractionMetric, FigureMetric
 
 NAMES = st.sampled_from(
-    ["a", "A", "Ru/CeO2", "Ru/Ce02", "Ru-Ni", "Ni-Ru", "NiRu", "0.1% X", "0.2% X", "CO", "Co", "", "γ"]
+    ["a", "A", "Pd/ZrO2", "Pd/Zr02", "Pd-Cu", "Cu-Pd", "CuPd", "0.1% X", "0.2% X", "CO", "Co", "", "γ"]
 )
 NUMBERS = (
     st.integers(-5, 5)

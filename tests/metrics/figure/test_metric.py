@@ -11,7 +11,7 @@ from metrics.figure.matching import NAME_SHARE
 
 TRUTH = {
     "name_to_coordinates": {
-        "Ru/CeO2": [[350, 36], [400, 77], [450, 98], [500, 100]],
+        "Pd/ZrO2": [[350, 36], [400, 77], [450, 98], [500, 100]],
         "Ni/Al2O3": [[350, 2], [400, 8], [450, 29], [500, 64]],
         "blank": [[350, 1], [400, 5], [450, 13], [500, 33]],
     },
@@ -47,7 +47,7 @@ def value(predicted, expected=TRUTH, **options):
 
 def test_one_true_point_only_is_low():
     assert value(figure(1), figure(1, 3, 2, 5, 4, 6)) == pytest.approx(1 / 6)
-    one = {"Ru/CeO2": SERIES["Ru/CeO2"][:1]}
+    one = {"Pd/ZrO2": SERIES["Pd/ZrO2"][:1]}
     assert value(with_series(one)) < 0.15
 
 
@@ -79,7 +79,7 @@ def test_an_empty_true_series_is_answered():
 
 
 def test_missing_and_extra_series_cost():
-    two = {name: SERIES[name] for name in ("Ru/CeO2", "blank")}
+    two = {name: SERIES[name] for name in ("Pd/ZrO2", "blank")}
     assert value(with_series(two)) == pytest.approx(2 / 3)
     assert value(with_series({**SERIES, "invented": [[350, 60], [400, 60]]})) == pytest.approx(3 / 4)
     assert value(with_series({**SERIES, "invented": []})) == pytest.approx(3 / 4)
@@ -97,12 +97,12 @@ def test_a_series_of_another_name_is_known_by_its_points_and_pays_for_the_name()
 
 
 def test_a_misspelt_name_pays_a_little():
-    truth = figure(**{"CeO2 nanorods": [[0, 1], [1, 3]]})
-    assert 0.9 < value(figure(**{"CeO2 nanorod": [[0, 1], [1, 3]]}), truth) < 1.0
+    truth = figure(**{"ZrO2 nanorods": [[0, 1], [1, 3]]})
+    assert 0.9 < value(figure(**{"ZrO2 nanorod": [[0, 1], [1, 3]]}), truth) < 1.0
 
 
 def test_three_catalysts_are_three():
-    names = ("Ru-Ni/CeO2", "Ni-Ru/CeO2", "NiRu/CeO2")
+    names = ("Pd-Cu/ZrO2", "Cu-Pd/ZrO2", "CuPd/ZrO2")
     truth = figure(**{name: [[x, 3 * n + x * (n + 1)] for x in range(5)] for n, name in enumerate(names)})
     points = list(truth["name_to_coordinates"].values())
     rotated = dict(zip(names, points[1:] + points[:1], strict=True))
@@ -111,7 +111,7 @@ def test_three_catalysts_are_three():
 
 
 def test_swapped_names_cost_more_than_leaving_both_out():
-    swapped = {**SERIES, "Ru/CeO2": SERIES["blank"], "blank": SERIES["Ru/CeO2"]}
+    swapped = {**SERIES, "Pd/ZrO2": SERIES["blank"], "blank": SERIES["Pd/ZrO2"]}
     assert value(with_series(swapped)) < 0.6
 
 
@@ -188,7 +188,7 @@ def test_right_labels_alone_are_nothing():
 
 
 def test_parts_and_details():
-    found = score({**with_series({"Ru/CeO2": SERIES["Ru/CeO2"], "x": [[350, 90]]}), "title": "T"})
+    found = score({**with_series({"Pd/ZrO2": SERIES["Pd/ZrO2"], "x": [[350, 90]]}), "title": "T"})
     assert set(found.parts) == {
         "series",
         "title",
@@ -220,9 +220,9 @@ def test_the_published_error_is_there_for_comparison():
 
 
 def test_feedback_names_each_series_worst_first():
-    points = SERIES["Ru/CeO2"]
+    points = SERIES["Pd/ZrO2"]
     lines = score(with_series({
-        "Ru/CeO2": [[x, y + 8] for x, y in points],
+        "Pd/ZrO2": [[x, y + 8] for x, y in points],
         "Ni/Al2O3": [*SERIES["Ni/Al2O3"][:3], [400, 99]],
         "fake": [[1, 1], [2, 2]],
     })).feedback.splitlines()  # fmt: skip
@@ -231,7 +231,7 @@ def test_feedback_names_each_series_worst_first():
         "series 'fake': not in the figure, with its 2 points",
         "series 'Ni/Al2O3': 1 of 4 points not found, such as (500, 64); "
         "1 of 4 points extracted false, such as (400, 99)",
-        "series 'Ru/CeO2': y is 8.1% of the axis too high on average",
+        "series 'Pd/ZrO2': y is 8.1% of the axis too high on average",
     ]
 
 

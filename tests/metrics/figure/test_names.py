@@ -10,19 +10,19 @@ from metrics.figure.names import canonical, name_matrix, name_similarity, resolv
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        ("Ru/Ce02", "Ru/CeO2"),
-        ("Ru/CeO₂", "Ru/CeO2"),
+        ("Pd/Zr02", "Pd/ZrO2"),
+        ("Pd/ZrO₂", "Pd/ZrO2"),
         ("blank", "Blank"),
         ("Ni7CO3/SiO2", "Ni7Co3/SiO2"),
-        ("$\\mathrm{CeO_2}$", "CeO2"),
-        ("CeO<sub>2</sub>", "CeO2"),
+        ("$\\mathrm{ZrO_2}$", "ZrO2"),
+        ("ZrO<sub>2</sub>", "ZrO2"),
         ("3Ru_10K_CaO", "3Ru/10K-CaO"),
         ("Nylon 6-6", "Nylon 6,6"),
         ("1 bar", "1bar"),
         ("0.50% PVA", "0.5 % PVA"),
         ("γ-Al2O3", "gamma-Al2O3"),
         ("A12O3", "Al2O3"),
-        ("Ru–Ni/", "Ru-Ni/"),
+        ("Pd–Cu/", "Pd-Cu/"),
         (" Graphite", "Graphite"),
         ("−0.1 V", "-0.1 V"),
     ],
@@ -34,13 +34,13 @@ def test_one_name(first, second):
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        ("Ru-Ni/CeO2", "Ni-Ru/CeO2"),
-        ("Ru-Ni/CeO2", "NiRu/CeO2"),
-        ("Ni-Ru/Ce02", "NiRu/CeO2"),
-        ("Ru-Ni/", "Ni-Ru/"),
-        ("Ru/CeO2", "Rh/CeO2"),
-        ("Ni/CeO2", "Ni/Al2O3"),
-        ("0.96% TiO2", "0.97% TiO2"),
+        ("Pd-Cu/ZrO2", "Cu-Pd/ZrO2"),
+        ("Pd-Cu/ZrO2", "CuPd/ZrO2"),
+        ("Cu-Pd/Zr02", "CuPd/ZrO2"),
+        ("Pd-Cu/", "Cu-Pd/"),
+        ("Pd/ZrO2", "Pt/ZrO2"),
+        ("Ni/ZrO2", "Ni/Al2O3"),
+        ("0.4% TiO2", "0.5% TiO2"),
         ("40bar", "10bar"),
         ("3Ru_CaO", "3Ru_10K_CaO"),
         ("Mg6Fe2", "Mg5Co1Fe2"),
@@ -59,7 +59,7 @@ def test_two_names(first, second):
 
 def test_a_misspelt_name_is_alike():
     assert 0.8 < name_similarity("Acetylene balck/PVA", "Acetylene black/PVA") < 1.0
-    assert 0.8 < name_similarity("CeO2 nanorod", "CeO2 nanorods") < 1.0
+    assert 0.8 < name_similarity("ZrO2 nanorod", "ZrO2 nanorods") < 1.0
 
 
 def test_a_name_that_is_there_is_no_candidate_for_another():
@@ -69,10 +69,10 @@ def test_a_name_that_is_there_is_no_candidate_for_another():
 
 
 def test_the_same_form_on_one_side_twice_leaves_the_choice_open():
-    _, same = name_matrix(["CEO2"], ["CeO₂", "ceo2"])
+    _, same = name_matrix(["ZRO2"], ["ZrO₂", "zro2"])
     assert same.tolist() == [[True, True]]
-    assert resolved(["ceO2"], ["CEO2", "CeO₂"]) == ["ceO2"]
-    assert resolved(["CEO2", "CeO2", "ceO2"], ["CEO2"]) == ["CEO2"] * 3
+    assert resolved(["zrO2"], ["ZRO2", "ZrO₂"]) == ["zrO2"]
+    assert resolved(["ZRO2", "ZrO2", "zrO2"], ["ZRO2"]) == ["ZRO2"] * 3
 
 
 def test_names_that_say_nothing_are_themselves():
