@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.agreement.rows import CardData, JudgedRow, Rated
+from harness.agreement.rows import CardData, JudgedRow
 from metrics.agreement import RESAMPLES, Agreement, agreement, recall_of_failed, spread_ratio
 
 MEAN_OF_JUDGES = "mean of the judges"
@@ -146,7 +146,7 @@ def make_card(
 
     cards = {one: _judge_card(one, data, agree, (live or {}).get(one)) for one in judges}
     people = [row.people.mean for row in data.rows]
-    means = [_mean([_overall(row.judges.get(one)) for one in judges]) for row in data.rows]
+    means = [_mean([row.judges[one].whole if one in row.judges else None for one in judges]) for row in data.rows]
     second = [None if row.second is None else row.second.mean for row in data.rows]
     return Card(
         name,
@@ -162,7 +162,7 @@ def _judge_card(name: str, data: CardData, agree: Any, live: Mapping[str, Any] |
     rows = [row for row in data.rows if name in row.judges]
     rated = [row.judges[name] for row in rows]
     people = [row.people.mean for row in rows]
-    given = [_overall(one) for one in rated]
+    given = [one.whole for one in rated]
     both = [(a, b) for a, b in zip(given, people, strict=True) if a is not None and b is not None]
     judged_overall, people_overall = [pair[0] for pair in both], [pair[1] for pair in both]
     criteria = {
@@ -202,14 +202,8 @@ def _provenance(name: str, rows: Sequence[JudgedRow], agree: Any) -> Provenance:
         texts += written
         copied.append((bool(equal) and all(equal)) or any(written))
     kept = [row for row, is_copy in zip(rows, copied, strict=True) if not is_copy]
-    alone = agree(kept, [_overall(row.judges[name]) for row in kept], [row.people.mean for row in kept])
+    alone = agree(kept, [row.judges[name].whole for row in kept], [row.people.mean for row in kept])
     return Provenance(_share(same), _share(texts) if texts else None, _share(copied), alone)
-
-
-def _overall(rated: Rated | None) -> float | None:
-    if rated is None:
-        return None
-    return rated.mean if rated.overall is None else rated.overall
 
 
 def _mean(scores: Sequence[float | None]) -> float | None:

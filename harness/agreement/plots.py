@@ -101,5 +101,5 @@ def _pairs(card: Card, name: str) -> list[tuple[float, float]]:
 def _pair(row: JudgedRow, name: str) -> tuple[float, float] | None:
     rated = row.judges.get(name)
     people = row.people.mean
-    judged = None if rated is None else (rated.mean if rated.overall is None else rated.overall)
+    judged = None if rated is None else rated.whole
     return None if people is None or judged is None else (people, judged)

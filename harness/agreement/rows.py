@@ -34,6 +34,11 @@ class Rated:
         scores = [score for score in self.scores.values() if score is not None]
         return math.fsum(scores) / len(scores) if scores else None
 
+    @property
+    def whole(self) -> float | None:
+        """The overall score: as the rater gave it, else the mean of the criteria."""
+        return self.mean if self.overall is None else self.overall
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedRow:
